@@ -66,7 +66,7 @@ package enum RawText {
 
     /// Returns whether the text contains only ordinary scalars, so that its UTF-8 is the original bytes.
     package static func isPlain(_ text: String) -> Bool {
-        !text.utf8.contains(0xf4) || !text.unicodeScalars.contains { byte(of: $0) != nil }
+        !text.contains(byte: 0xf4) || !text.unicodeScalars.contains { byte(of: $0) != nil }
     }
 
     /// Returns the bytes from which `decode` made the text.
@@ -98,6 +98,14 @@ package enum RawText {
 }
 
 extension String {
+    /// Returns whether the text's UTF-8 has this byte.
+    package func contains(byte: UInt8) -> Bool {
+        let found = utf8.withContiguousStorageIfAvailable { bytes in
+            bytes.baseAddress.map { memchr($0, Int32(byte), bytes.count) != nil } ?? false
+        }
+        return found ?? utf8.contains(byte)
+    }
+
     /// Calls `body` with the path's original bytes as a C string, for a system call.
     package func withPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         if RawText.isPlain(self) { return withCString(body) }

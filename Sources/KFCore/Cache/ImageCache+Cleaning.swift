@@ -269,17 +269,10 @@ extension ImageCache {
 extension ImageCache {
     /// Runs a removal from the disk and reports the removed entries to `didClean` once, at the end. `each` receives
     /// every entry. Without `didClean` and `each`, no names are looked up.
-    func tellingCleaned<Failure: Error>(
-        _ each: ((EntryName) -> Void)? = nil, _ body: (((EntryName) -> Void)?) throws(Failure) -> Removal
-    ) throws(Failure) -> Removal {
-        guard let didClean = configuration.didClean else { return try body(each) }
-        var cleaning = CacheCleaning()
-        cleaning.removal = try body { name in
-            cleaning.add(name)
-            each?(name)
-        }
-        if cleaning.removal.entries > 0 { didClean(cleaning) }
-        return cleaning.removal
+    func tellingCleaned(
+        _ each: ((EntryName) -> Void)? = nil, _ body: DiskStorage.Eviction
+    ) throws(StorageError) -> Removal {
+        try configuration.tellingCleaned(each, body)
     }
 
     /// The shortest time between two notices of the same error code, in milliseconds.
@@ -295,5 +288,25 @@ extension ImageCache {
             return true
         }
         if isNew { configuration.notice("an image was delivered but not stored: \(error.message)") }
+    }
+}
+
+extension ImageCache.Configuration {
+    fileprivate func tellingCleaned(
+        _ each: ((EntryName) -> Void)?, _ body: DiskStorage.Eviction
+    ) throws(StorageError) -> Removal {
+        guard let didClean else { return try body(each) }
+        var cleaning = CacheCleaning()
+        cleaning.removal = try body { name in
+            cleaning.add(name)
+            each?(name)
+        }
+        if cleaning.removal.entries > 0 { didClean(cleaning) }
+        return cleaning.removal
+    }
+
+    /// Runs an eviction and reports it to `didClean`.
+    var evicting: @Sendable (DiskStorage.Eviction) throws(StorageError) -> Removal {
+        { body throws(StorageError) in try tellingCleaned(nil, body) }
     }
 }

@@ -35,9 +35,7 @@ extension ImageCache {
     /// Creates a staged file with these bytes, ready to be published; nil when nothing can be stored. Blocks.
     func stage(_ bytes: [UInt8]) throws(StorageError) -> StagedObject? {
         guard let storage = writableStorage() else { return nil }
-        return try bytes.withUnsafeBytes { bytes in
-            Result { () throws(StorageError) in try storage.stage(bytes) }
-        }.get()
+        return try storage.stage(bytes)
     }
 
     /// Creates a staged file for a body that can be resumed; nil when nothing can be stored. The caller holds the

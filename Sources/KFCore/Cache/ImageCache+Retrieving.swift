@@ -40,7 +40,8 @@ extension ImageCache {
             do throws(StorageError) {
                 guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry)
                 else { return CachedFile?.none }
-                return CachedFile(file, entry: entry, path: storage.path(of: entry))
+                let path = file.path
+                return CachedFile(file, entry: entry, path: path)
             } catch .system(let call, let path, let code) {
                 if strict { throw .system(call: call, path: path, errno: code) }
                 return nil

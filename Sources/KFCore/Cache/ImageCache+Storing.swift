@@ -27,60 +27,36 @@ extension ImageCache {
     /// expired and is not to be kept stale. Blocks.
     func order(
         _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts
-    ) throws(KingfisherError) -> IndexOrder? {
+    ) throws(KingfisherError) -> Store? {
         guard facts.isKeptStale || !facts.expiration.isExpired(at: now) else { return nil }
         var facts = facts
         if configuration.verifies { facts.rewrites = true }
-        let evictions = alreadyOpen?.evictionCount ?? 0
+        guard let storage = try storage() else {
+            if let error = storingError { throw error }
+            return nil
+        }
+        if storage.isReadOnly {
+            tellReadOnly(storage)
+            return nil
+        }
         do {
-            return try change(bytes, key, facts)
-        } catch .cacheError(reason: .diskIsFull(let detail)) {
-            guard try makeRoom(since: evictions) else { throw .cacheError(reason: .diskIsFull(detail: detail)) }
-            return try change(bytes, key, facts)
+            switch bytes {
+            case .staged(let staged): return try storage.prepare(staged, key, facts)
+            case .memory(let bytes): return try storage.prepare(bytes, key, facts)
+            }
+        } catch {
+            throw KingfisherError(writing: error)
         }
     }
 
-    /// Commits the orders, each group as one transaction, and completes each order with its outcome. On a full disk, a
-    /// cache above its limit evicts first.
+    /// Commits the orders, each group as one transaction, and completes each order with its outcome.
     func submit(_ groups: [[StoreOrder]], urgent: Bool) {
         guard let storage = alreadyOpen, !storage.isReadOnly else {
             return end(groups, groups.map { $0.map { _ in .success(nil) } })
         }
-        let evictions = storage.evictionCount
-        storage.submit(groups.map { $0.map(\.change) }, urgent: urgent) { [self] results in
-            let isFull = results.contains { group in
-                group.contains { if case .failure(let error) = $0 { error.isDiskFull } else { false } }
-            }
-            guard isFull || storage.isOverLimit else { return end(groups, outcomes(results, storage)) }
-            blocking.submit { [self] in
-                if storage.isOverLimit { evict(storage) }
-                guard isFull, retry(groups, results, storage, since: evictions, urgent: urgent) else {
-                    return end(groups, outcomes(results, storage))
-                }
-            }
-        }
-    }
-
-    /// Tries the orders again that found the disk full. Returns false when no room could be made.
-    private func retry(
-        _ groups: [[StoreOrder]], _ results: [[Result<Entry?, StorageError>]], _ storage: DiskStorage,
-        since evictions: Int, urgent: Bool
-    ) -> Bool {
-        guard case .success(true) = Result(catching: { () throws(KingfisherError) in try makeRoom(since: evictions) })
-        else { return false }
-        var places: [(group: Int, order: Int)] = []
-        for (group, results) in results.enumerated() {
-            for (order, result) in results.enumerated() {
-                if case .failure(let error) = result, error.isDiskFull { places.append((group, order)) }
-            }
-        }
-        let again = places
-        storage.submit(again.map { [groups[$0.group][$0.order].change] }, urgent: urgent) { [self] newer in
-            var results = results
-            for (place, result) in zip(again, newer) { results[place.group][place.order] = result[0] }
+        storage.store(groups.map { $0.map(\.change) }, urgent: urgent) { [self] results in
             end(groups, outcomes(results, storage))
         }
-        return true
     }
 
     private func outcomes(
@@ -118,26 +94,8 @@ extension ImageCache {
         return try outcome.get()
     }
 
-    /// Evicts on a full disk if the cache is above its limit. Returns whether storing is worth another try.
-    private func makeRoom(since evictions: Int) throws(KingfisherError) -> Bool {
-        guard let storage = alreadyOpen else { return false }
-        do throws(StorageError) {
-            var isWorthwhile = false
-            _ = try tellingCleaned { note throws(StorageError) in
-                let made = try storage.makeRoom(since: evictions, note)
-                isWorthwhile = made.isWorthwhile
-                return made.removal
-            }
-            return isWorthwhile
-        } catch {
-            throw KingfisherError(writing: error)
-        }
-    }
-
     /// Evicts what exceeds the limit. A failure is reported later: the next store finds the cache over its limit again.
-    func evict(_ storage: DiskStorage) {
-        bestEffort { try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) } }
-    }
+    func evict(_ storage: DiskStorage) { bestEffort { try storage.evictIfNeeded() } }
 
     /// Reports once that nothing can be stored, if the configuration allows writing.
     private func tellReadOnly(_ storage: DiskStorage) {
@@ -147,29 +105,6 @@ extension ImageCache {
             return !told
         }
         if isNew { configuration.notice("\(storage.path) cannot be written to; nothing is cached") }
-    }
-
-    private func change(
-        _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts
-    ) throws(KingfisherError) -> IndexOrder? {
-        guard let storage = try storage() else {
-            if let error = storingError { throw error }
-            return nil
-        }
-        if storage.isReadOnly {
-            tellReadOnly(storage)
-            return nil
-        }
-        do {
-            switch bytes {
-            case .staged(let staged):
-                try storage.settle(staged)
-                return .store(staged, key, facts)
-            case .memory(let bytes): return try storage.order(bytes, key, facts)
-            }
-        } catch {
-            throw KingfisherError(writing: error)
-        }
     }
 
     /// Returns the entry that its origin has confirmed, and the entries of `keys` with the same validators of the same
@@ -194,7 +129,8 @@ extension ImageCache {
         guard let storage = try storage() else { return nil }
         do throws(StorageError) {
             guard let file = try storage.open(stored.entry) else { return nil }
-            return CachedFile(file, entry: stored.entry, path: stored.path)
+            let path = file.path
+            return CachedFile(file, entry: stored.entry, path: path)
         } catch {
             throw KingfisherError(reading: error)
         }

@@ -270,6 +270,7 @@ public final class ImageCache: Sendable {
         storage.synchronizes = configuration.synchronizes
         storage.clock = configuration.clock
         storage.notice = configuration.notice
+        storage.evicting = configuration.evicting
         storage.patience = patience
         return storage
     }

@@ -49,7 +49,7 @@ extension ImageDownloader {
 /// images of the URL.
 extension KingfisherManager {
     /// Returns the order to cache a response without an image; nil if it is not cacheable.
-    func answerOrder(_ response: ResponseFacts, _ retrieval: Retrieval) -> IndexOrder? {
+    func answerOrder(_ response: ResponseFacts, _ retrieval: Retrieval) -> Store? {
         guard retrieval.remembersAnswers else { return nil }
         guard let facts = retrieval.facts(ofAnswer: response, now: cache.now) else {
             // This response replaces the cached one, and is not cacheable itself.

@@ -26,7 +26,7 @@ extension KingfisherManager {
             ending.originalOrder = ordered.order
             if ordered.isNew { group.append(ordered.order) }
             // A job that also keeps the image in memory needs its bytes there.
-            guard case .store(let file, _, _) = ordered.order.change, !retrieval.usesMemory else { return }
+            guard let file = ordered.order.change.staged, !retrieval.usesMemory else { return }
             if ordered.isNew { image.move(to: file) }
             if case .bytes(_, let format, let pixels) = ending.content {
                 ending.content = .bytes(.staged(file), format, pixels)
@@ -44,7 +44,7 @@ extension KingfisherManager {
     ) {
         guard retrieval.keepsTarget, retrieval.mayStore(ending.origin, now: cache.now) else { return }
         do throws(KingfisherError) {
-            func make() throws(KingfisherError) -> IndexOrder? {
+            func make() throws(KingfisherError) -> Store? {
                 try retrieval.cache.order(bytes, retrieval.target, facts(cache.now))
             }
             if let book {

@@ -151,10 +151,10 @@ final class StoreOrder: Sendable {
         var isShared = false
     }
 
-    let change: IndexOrder
+    let change: Store
     private let state: Mutex<State>
 
-    init(_ change: IndexOrder, book: OrderBook? = nil, whenDone: (@Sendable (Outcome) -> Void)? = nil) {
+    init(_ change: Store, book: OrderBook? = nil, whenDone: (@Sendable (Outcome) -> Void)? = nil) {
         self.change = change
         state = Mutex(State(book: book, whenDone: whenDone))
     }
@@ -215,7 +215,7 @@ final class OrderBook: Sendable {
     /// Returns the order for a key, and whether it is new, so that the caller submits it. `make` returns the change;
     /// nil if there is none.
     func order(
-        for key: EntryKey, in cache: ImageCache, make: () throws(KingfisherError) -> IndexOrder?
+        for key: EntryKey, in cache: ImageCache, make: () throws(KingfisherError) -> Store?
     ) throws(KingfisherError) -> (order: StoreOrder, isNew: Bool)? {
         let place = Place(key: key, cache: ObjectIdentifier(cache))
         return try state.withLock { state throws(KingfisherError) in

@@ -11,12 +11,12 @@ extension CacheDirectory {
     /// Opens a file below `v1`. Links are not followed, and the open never blocks on a FIFO.
     func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) -> FileDescriptor {
         // A C string would end at the NUL and name another file.
-        guard !name.utf8.contains(0) else { throw .system(call: "open", path: path(name), errno: EXDEV) }
+        guard !name.contains(byte: 0) else { throw .system(call: "open", path: path(name), errno: EXDEV) }
         // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
         let raw = try retry("open", path(name)) {
             name.withPath { kf_open_beneath(version.raw, $0, flags | O_NONBLOCK, mode) }
         }
-        return FileDescriptor(taking: raw, path: path(name))
+        return FileDescriptor(taking: raw, in: versionPath, name)
     }
 
     /// Opens a regular file below `v1`; throws `planted` for anything else. The type is checked before the open,

@@ -84,15 +84,15 @@ enum IndexCopy {
     /// Copies the index and its log. They match if no process ran a checkpoint between the two copies.
     private static func copyBoth(_ directory: CacheDirectory, _ path: String) throws(StorageError) {
         for _ in 0..<attempts {
-            let before = try State(directory)
+            let before = try Version(directory)
             try copy(directory, "index.sqlite", path)
             try copy(directory, "index.sqlite-wal", path + "-wal")
-            if try State(directory) == before { return }
+            if try Version(directory) == before { return }
         }
         throw .readOnly(path: directory.root)
     }
 
-    struct State: Equatable {
+    struct Version: Equatable {
         let modified: Int64
         let size: off_t
         /// The log's header. Its salt changes each time the log restarts.

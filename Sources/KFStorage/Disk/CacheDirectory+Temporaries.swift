@@ -14,26 +14,22 @@ extension CacheDirectory {
     // state.
     private static let folders = 64
     private static let counter = Atomic<Int>(Int(getpid()))
-    /// The prefix of this process's names. It is random as well, because process ids are reused.
+    /// The beginning of this process's names. It is random as well, because process ids are reused.
     private static let process = "\(getpid())-" + String(UInt64.random(in: 0 ... .max), radix: 16)
+    /// The beginning of the names in each folder.
+    private static let prefixes = (0..<UInt8(folders)).map { "tmp/\(ObjectStore.folderName($0))/\(process)-" }
 
     /// Creates a file in `tmp`, open for reading and writing. Its name begins with this process's prefix.
     func openTemporary(mode: mode_t) throws(StorageError) -> TemporaryFile {
         let number = Self.counter.add(1, ordering: .relaxed).newValue
-        let folder = "tmp/" + Self.folder(number)
-        let name = "\(folder)/\(Self.process)-\(number)"
+        let name = Self.prefixes[number & (Self.folders - 1)] + "\(number)"
         let flags = O_RDWR | O_CREAT | O_EXCL
         do {
             return TemporaryFile(name: name, file: try open(name, flags, mode: mode))
         } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
-            try makeTemporaryFolder(folder)
+            try makeTemporaryFolder(String(name.prefix("tmp/00".count)))
             return TemporaryFile(name: name, file: try open(name, flags, mode: mode))
         }
-    }
-
-    private static func folder(_ number: Int) -> String {
-        let digits = String(number & (folders - 1), radix: 16)
-        return digits.utf8.count == 1 ? "0" + digits : digits
     }
 
     private func makeTemporaryFolder(_ folder: String) throws(StorageError) {

@@ -14,6 +14,10 @@ package final class CacheDirectory: Sendable {
 
     /// The root's path, with symbolic links resolved.
     package let root: String
+    /// The path of `v1`.
+    let versionPath: String
+    /// The path of the folder of objects, with a slash at its end.
+    let objectsPath: String
     /// `root/v1`, which holds everything of this on-disk format.
     let version: FileDescriptor
     /// Whether the directory is on a network file system. Shared memory, and so the write-ahead log, does not work
@@ -23,7 +27,7 @@ package final class CacheDirectory: Sendable {
     let partialBytes = Atomic<Int64>(0)
     /// The size of the reserve for which this process has seen to; -1 before that.
     let reserved = Atomic<Int64>(-1)
-    let recentFolders = RecentFolders()
+    let checkedFolders = CheckedFolders()
     /// The time limits for waiting for other processes.
     let patience: Patience
 
@@ -43,9 +47,11 @@ package final class CacheDirectory: Sendable {
         let marker = CacheMarker(root: opened.raw, path: path)
         let isMarked = try marker.check()
         root = try Self.resolved(path)
+        versionPath = "\(root)/\(Self.versionName)"
+        objectsPath = "\(versionPath)/\(CacheLayout.objects)/"
         try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)
         version = try Self.openVersion(opened.raw, root, access)
-        try Self.checkOwner(version.status(), "\(root)/v1", trustsOwner: trustsOwner)
+        try Self.checkOwner(version.status(), versionPath, trustsOwner: trustsOwner)
         self.isOnNetwork = isOnNetwork ?? (kf_is_network_file_system(version.raw) != 0)
         try checkFolders()
         if heals, !isMarked { marker.heal() }
@@ -59,7 +65,7 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    func path(_ name: String) -> String { "\(root)/\(Self.versionName)/\(name)" }
+    func path(_ name: String) -> String { "\(versionPath)/\(name)" }
 
     /// Recreates folders and files that were deleted from outside.
     func restore() throws(StorageError) {
@@ -83,7 +89,7 @@ package final class CacheDirectory: Sendable {
     var isInPlace: Bool {
         var current = stat()
         var own = stat()
-        guard fstatat(AT_FDCWD, "\(root)/v1", &current, AT_SYMLINK_NOFOLLOW) == 0, fstat(version.raw, &own) == 0
+        guard fstatat(AT_FDCWD, versionPath, &current, AT_SYMLINK_NOFOLLOW) == 0, fstat(version.raw, &own) == 0
         else { return false }
         return own.st_ino == current.st_ino && own.st_dev == current.st_dev
     }
@@ -175,17 +181,15 @@ package final class CacheDirectory: Sendable {
     }
 }
 
-/// The object folders that were checked during the current second to be folders and not links.
-final class RecentFolders: Sendable {
+/// The object folders, by number, that were checked during the current second to be folders and not links.
+final class CheckedFolders: Sendable {
     private let seconds = Mutex([Int](repeating: 0, count: 256))
 
-    func contains(_ folder: UInt8) -> Bool {
+    /// Runs `check` unless the folder was checked during this second.
+    func check(_ folder: UInt8, _ check: () throws(StorageError) -> Void) throws(StorageError) {
         let now = Self.now
-        return seconds.withLock { $0[Int(folder)] == now }
-    }
-
-    func insert(_ folder: UInt8) {
-        let now = Self.now
+        if seconds.withLock({ $0[Int(folder)] == now }) { return }
+        try check()
         seconds.withLock { $0[Int(folder)] = now }
     }
 

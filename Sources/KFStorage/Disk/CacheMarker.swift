@@ -53,7 +53,7 @@ struct CacheMarker {
         }
     }
 
-    private enum State {
+    private enum Owner {
         case own
         /// A marker of another program.
         case foreign
@@ -61,7 +61,7 @@ struct CacheMarker {
         case missing
     }
 
-    private func state() throws(StorageError) -> State {
+    private func state() throws(StorageError) -> Owner {
         var status = stat()
         guard fstatat(root, Self.name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile else { return .missing }
         guard status.st_size <= Self.lengthLimit else { return .foreign }

@@ -6,7 +6,7 @@ import Synchronization
 /// `kill -9` loses at most the checkpoint that was being written: a line without its line feed does not count. The log
 /// is not synchronized. After a power loss, a checkpoint may exist without its bytes; its hash then does not match.
 final class CheckpointLog: Sendable {
-    private struct State {
+    private struct Confirmed {
         /// The length that the last checkpoint confirms; 0 before the first.
         var last: Int64 = 0
         /// Whether a line may be incomplete. A checkpoint after such a line could not be read.
@@ -21,7 +21,7 @@ final class CheckpointLog: Sendable {
     private static let share: Int64 = 64
 
     private let file: FileDescriptor
-    private let state = Mutex(State())
+    private let state = Mutex(Confirmed())
 
     /// Creates a log from a record that was opened with O_APPEND.
     init(_ file: consuming FileDescriptor) { self.file = file }

@@ -13,7 +13,7 @@ final class CommitCount: Sendable {
         case read
     }
 
-    private struct State {
+    private struct Counting {
         /// Commits of this process.
         var own: Int64 = 0
         var source = Source.unknown
@@ -23,7 +23,7 @@ final class CommitCount: Sendable {
     private let lock: FileLock?
     private let maps: Bool
     /// Also held while the file's count is read, because the difference must be exact.
-    private let state = Mutex(State())
+    private let state = Mutex(Counting())
 
     init(_ lock: FileLock?, isOnNetwork: Bool) {
         self.lock = lock

@@ -78,24 +78,27 @@ extension DiskStorage {
     }
 
     /// Evicts down to half of the limit when it is exceeded (Kingfisher's rule), so that the next stores need not
-    /// evict. Call it after a store, and when a partial body grows or is kept. Partial bodies count, and may take a
-    /// quarter of the limit.
+    /// evict. It follows a store, and is to be called when a partial body grows or is kept. Partial bodies count, and may
+    /// take a quarter of the limit.
     ///
     /// One process evicts at a time. What others store meanwhile is left to it, so it looks once more after it has
     /// released the lock. A process that is killed before it evicts leaves its excess to the next store.
-    package func evictIfNeeded(_ note: ((EntryName) -> Void)? = nil) throws(StorageError) -> Removal {
+    @discardableResult
+    package func evictIfNeeded() throws(StorageError) -> Removal {
         let limit = sizeLimit
-        var removal = Removal()
-        guard limit > 0, let lock = session.lock, !isReadOnly else { return removal }
-        for _ in 0..<Self.rounds {
-            guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { break }
-            do {
-                defer { lock.release(byte: IndexSession.LockByte.eviction) }
-                removal.add(try evictUnderLock(limit, note))
+        guard limit > 0, let lock = session.lock, !isReadOnly else { return Removal() }
+        return try configuration.evicting { note throws(StorageError) in
+            var removal = Removal()
+            for _ in 0..<Self.rounds {
+                guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { break }
+                do {
+                    defer { lock.release(byte: IndexSession.LockByte.eviction) }
+                    removal.add(try evictUnderLock(limit, note))
+                }
+                guard try storedSize().adding(saturating: session.directory.partials.bytes) > limit else { break }
             }
-            guard try storedSize().adding(saturating: session.directory.partials.bytes) > limit else { break }
+            return removal
         }
-        return removal
     }
 
     /// The number of evictions in one call. Each of them frees half of the limit, so only many fast writers reach it,
@@ -120,29 +123,27 @@ extension DiskStorage {
     private static let patience = 5000
 
     /// Evicts after a store found the disk full, if the cache is above its limit. `before` is the eviction count when
-    /// the store began. `isWorthwhile` says that this call or another one has made room since then, so that storing is
-    /// worth another try. Blocks.
-    package func makeRoom(
-        since before: Int, _ note: ((EntryName) -> Void)? = nil
-    ) throws(StorageError) -> (isWorthwhile: Bool, removal: Removal) {
+    /// the store began. Returns whether this call or another one has made room since then, so that storing is worth
+    /// another try. Blocks.
+    func makeRoom(since before: Int) throws(StorageError) -> Bool {
         let limit = sizeLimit
-        guard limit > 0, let lock = session.lock, !isReadOnly else { return (false, Removal()) }
+        guard limit > 0, let lock = session.lock, !isReadOnly else { return false }
         var hasWaited = false
         for _ in 0..<Self.patience / 10 {
             if try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) {
                 defer { lock.release(byte: IndexSession.LockByte.eviction) }
-                if hasWaited || evictionCount != before { return (true, Removal()) }
-                let removal = try evictUnderLock(limit, note)
-                return (evictionCount != before, removal)
+                if hasWaited || evictionCount != before { return true }
+                _ = try configuration.evicting { note throws(StorageError) in try evictUnderLock(limit, note) }
+                return evictionCount != before
             }
             hasWaited = true
             usleep(10_000)
         }
-        return (hasWaited, Removal())
+        return hasWaited
     }
 
     /// The number of evictions in this process so far.
-    package var evictionCount: Int { evictions.load(ordering: .relaxed) }
+    var evictionCount: Int { evictions.load(ordering: .relaxed) }
 
     /// The number of object folders, out of 256, that one eviction sweeps. So orphans of dead processes are removed
     /// over time without making an eviction much slower.

@@ -4,15 +4,17 @@ import Synchronization
 
 extension DiskStorage {
     /// Claims the flight of a key: the right to make its one request, among all processes on this machine that use the
-    /// cache (single flight).
+    /// cache (single flight). The claim ends when the returned object is released.
     ///
-    /// Returns false while another process has the flight. It becomes free when that process dies. This process can
+    /// Returns nil while another process has the flight. It becomes free when that process dies. This process can
     /// claim it repeatedly, and holds it until the last claim is given up. Read-only processes make their requests
     /// without a claim.
-    package func tryEnterFlight(_ key: EntryKey) throws(StorageError) -> Bool { try enter(key) != nil }
+    package func enterFlight(_ key: EntryKey) throws(StorageError) -> FlightHold? {
+        try enter(key).map { FlightHold(self, key, $0) }
+    }
 
     /// Claims the flight and returns its progress; nil while another process has it.
-    private func enter(_ key: EntryKey) throws(StorageError) -> FlightProgress? {
+    func enter(_ key: EntryKey) throws(StorageError) -> FlightProgress? {
         guard let file = try session.flights() else { return FlightProgress() }
         let maps = !directory.isOnNetwork
         let entry = try flights.withLock { table throws(StorageError) -> (progress: FlightProgress?, beats: Bool) in
@@ -24,15 +26,10 @@ extension DiskStorage {
         return entry.progress
     }
 
-    package func leaveFlight(_ key: EntryKey) {
+    func leaveFlight(_ key: EntryKey) {
         // Cannot fail: `enter` opened the file.
         let file = try? session.flights()
         flights.withLock { $0.leave(key, file) }
-    }
-
-    /// Claims the flight as an object that gives it up when it is released; nil while another process has it.
-    package func enterFlight(_ key: EntryKey) throws(StorageError) -> FlightHold? {
-        try enter(key).map { FlightHold(self, key, $0) }
     }
 
     /// Returns whether no other process has the flight of the key.
@@ -87,7 +84,7 @@ package final class FlightHold: Sendable {
 
 /// Partial bodies: the data that an interrupted transfer leaves, to be resumed later by this or another process.
 ///
-/// The caller must hold the flight of the key (`tryEnterFlight`). Only `takePartial` may be called before that, because
+/// The caller must hold the flight of the key (`enterFlight`). Only `takePartial` may be called before that, because
 /// the body's own lock keeps other processes away.
 ///
 /// A miss calls `takePartial`. If it returns a body, the request asks for a range from `StagedObject.size` with the

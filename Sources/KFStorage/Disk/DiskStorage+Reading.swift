@@ -7,14 +7,6 @@ extension DiskStorage {
         return entry.map { current($0, at: now()) }
     }
 
-    /// Returns the fresh entries of `keys` whose files are intact, in the order of `keys`; nil for the others.
-    package func freshEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
-        try lookUp(keys).map { found in
-            if case .fresh(let entry) = found { return entry }
-            return nil
-        }
-    }
-
     /// Returns the state of each key, in the order of `keys`. One read transaction covers 256 keys, in the index's own
     /// order; then the files are checked.
     package func lookUp(_ keys: [EntryKey]) throws(StorageError) -> [IndexedEntry] {
@@ -51,8 +43,8 @@ extension DiskStorage {
     /// Opens the object of an entry for reading. Nil is a miss: the file is missing or has other content. A damaged
     /// entry is removed.
     package func open(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
-        guard let file = try openObject(entry) else { return nil }
-        let status = try file.status()
+        var status = stat()
+        guard let file = try openObject(entry, &status) else { return nil }
         guard Int64(status.st_size) == entry.object.size else {
             discard(entry)
             return nil
@@ -100,9 +92,9 @@ extension DiskStorage {
         return totals
     }
 
-    private func openObject(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
+    private func openObject(_ entry: Entry, _ status: inout stat) throws(StorageError) -> FileDescriptor? {
         do {
-            return try directory.objects.open(entry.object)
+            return try directory.objects.open(entry.object, &status)
         } catch .planted {
         } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR || code == ENXIO {
         } catch {
@@ -148,7 +140,7 @@ extension DiskStorage {
 
 extension Entry {
     /// Describes a file that belongs to no cache. The entry never expires and is in no index.
-    package init(
+    package convenience init(
         of key: EntryKey, fileOf bytes: UnsafeRawBufferPointer, modified: Int64, fileExtension: String,
         pixels: PixelFacts?, now: Timestamp
     ) {

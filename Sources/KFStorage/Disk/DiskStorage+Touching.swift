@@ -108,29 +108,3 @@ extension DiskStorage {
 
     func touched(_ entry: Entry) -> Entry { reads.withLock { entry.touched(by: $0.touches[entry.row]) } }
 }
-
-extension DiskStorage {
-    /// Keeps the file of an entry under another key of the same source, so that it survives the entry's replacement.
-    /// Does nothing when the entry has other bytes by now.
-    package func keepFile(of entry: Entry, as key: EntryKey, _ facts: EntryFacts) async throws(StorageError) {
-        _ = try await carryOut([.keep(entry, as: key, facts)], urgent: false)
-    }
-
-    /// Makes entries fresh again without changing their bytes. Returns the entries after the commit. An entry that was
-    /// removed or has other bytes by now is nil and stays unchanged.
-    package func renew(
-        _ entries: [Entry], _ renewal: EntryRenewal, urgent: Bool
-    ) async throws(StorageError) -> [Entry?] {
-        try await carryOut(entries.map { .renew([$0], renewal) }, urgent: urgent)
-    }
-
-    /// Carries out one group of orders. Returns their results after the commit, or throws the first failure.
-    func carryOut(_ orders: [IndexOrder], urgent: Bool) async throws(StorageError) -> [Entry?] {
-        let outcomes = await withUnsafeContinuation { continuation in
-            submit([orders], urgent ? .none : .few) { continuation.resume(returning: $0[0]) }
-        }
-        var entries: [Entry?] = []
-        for outcome in outcomes { entries.append(try outcome.get()) }
-        return entries
-    }
-}

@@ -6,6 +6,8 @@ import Synchronization
 ///
 /// Calls block on files, locks and SQLite. They belong on a `WorkerPool`, never on the cooperative thread pool.
 package final class DiskStorage: Sendable {
+    package typealias Eviction = (((EntryName) -> Void)?) throws(StorageError) -> Removal
+
     package struct Configuration: Sendable {
         /// The path of the cache directory. A missing directory is created, unless `access` forbids it.
         package var path: String
@@ -28,6 +30,10 @@ package final class DiskStorage: Sendable {
         var touchDelay = DispatchTimeInterval.seconds(5)
         /// Receives messages for the user, for example that a damaged index was set aside.
         package var notice: @Sendable (String) -> Void = { _ in }
+        /// Runs each eviction because of the limit, and may pass a receiver of the removed entries' names.
+        package var evicting: @Sendable (Eviction) throws(StorageError) -> Removal = { body throws(StorageError) in
+            try body(nil)
+        }
 
         package init(path: String) { self.path = path }
     }
@@ -236,7 +242,7 @@ extension DiskStorage {
     }
 
     private func looksWhole(_ entry: Entry) -> Bool {
-        !configuration.verifies && session.objectStatuses.isWhole(entry.object)
+        !configuration.verifies && session.directory.objects.isWhole(entry.object)
     }
 
     /// Hashes an entry's file. A file that cannot be read counts as missing.

@@ -9,7 +9,7 @@ import Synchronization
 /// too, which bounds the buffers in flight. Checkpoints of a partial body record the hash of its beginning at regular
 /// distances.
 final class FollowingHash: Sendable {
-    private struct State {
+    private struct Progress {
         var sha = SHA256()
         /// The number of bytes hashed, from the file's beginning.
         var done: Int64 = 0
@@ -49,7 +49,7 @@ final class FollowingHash: Sendable {
 
     // A thread that holds the state may lock the queue, never the other way round. Buffers leave the queue under both
     // locks, which keeps them in order.
-    private let state = Mutex(State())
+    private let state = Mutex(Progress())
     private let queue = Mutex(Queue())
     private let log: CheckpointLog?
 
@@ -142,7 +142,7 @@ final class FollowingHash: Sendable {
     }
 
     /// Hashes the first waiting buffer. Returns false when none is waiting.
-    private func step(_ state: inout State, attending: Bool = false) -> Bool {
+    private func step(_ state: inout Progress, attending: Bool = false) -> Bool {
         let next: BodyBuffer? = queue.withLock { queue in
             guard queue.buffers.isEmpty else { return queue.buffers.removeFirst() }
             if attending { queue.isAttended = false }
@@ -153,13 +153,13 @@ final class FollowingHash: Sendable {
         return true
     }
 
-    private func update(_ state: inout State, _ bytes: UnsafeRawBufferPointer) {
+    private func update(_ state: inout Progress, _ bytes: UnsafeRawBufferPointer) {
         state.update(bytes)
         if let log, log.isDue(at: state.done) { log.append(state.checkpoint) }
     }
 
     /// Hashes the bytes that the file already holds, up to `end`.
-    private static func read(_ state: inout State, to end: Int64, of file: Int32) throws(StorageError) {
+    private static func read(_ state: inout Progress, to end: Int64, of file: Int32) throws(StorageError) {
         guard state.done < end else { return }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 64)
         defer { buffer.deallocate() }

@@ -22,14 +22,12 @@ final class IndexSession: Sendable {
     let reader: Mutex<Connection>
     /// The inode number of the index when it was opened; 0 when it was missing.
     let indexNumber: ino_t
-    let objectStatuses: ObjectStore.Statuses
     private let openedFlights = Mutex<FileLock?>(nil)
     private let openedWriteLock = Mutex<BoundedLock?>(nil)
     let commits: CommitCount
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
         self.directory = directory
-        objectStatuses = ObjectStore.Statuses(directory)
         let writable: Bool
         (lock, writable) = try Self.openLock(directory, readOnly: readOnly)
         commits = CommitCount(lock, isOnNetwork: directory.isOnNetwork)

@@ -11,18 +11,25 @@ package struct ObjectStore: Sendable {
     fileprivate let directory: CacheDirectory
 
     /// Returns the path of an object's file, for display or for another program.
-    package func path(of object: StoredObject) -> String { directory.path(object.file) }
+    package func path(of object: StoredObject) -> String { object.path(below: directory.objectsPath) }
 
     /// Opens an object's file for reading.
     package func open(_ object: StoredObject) throws(StorageError) -> FileDescriptor {
-        let name = object.file
+        var status = stat()
+        return try open(object, &status)
+    }
+
+    func open(_ object: StoredObject, _ status: inout stat) throws(StorageError) -> FileDescriptor {
         // The file is checked by its path first, because opening a device may act on it. The check may follow a link in
         // the place of a folder; the open, beneath `v1` and without links, does not.
-        var status = stat()
-        if fstatat(directory.version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, !status.isRegularFile {
-            throw .planted(path: directory.path(name), kind: status.kind)
+        let isPlanted = object.withFile { file in
+            fstatat(directory.version.raw, file, &status, AT_SYMLINK_NOFOLLOW) == 0 && !status.isRegularFile
         }
-        let file = try directory.open(name, O_RDONLY)
+        if isPlanted { throw .planted(path: path(of: object), kind: status.kind) }
+        let raw = try retry("open", path(of: object)) {
+            object.withFile { kf_open_beneath(directory.version.raw, $0, O_RDONLY | O_NONBLOCK, 0) }
+        }
+        let file = FileDescriptor(taking: raw, path: path(of: object))
         status = try file.status()
         guard status.isRegularFile else { throw .planted(path: file.path, kind: status.kind) }
         return file
@@ -40,22 +47,22 @@ package struct ObjectStore: Sendable {
 
     /// Moves a file of this process in `tmp` to its object's place, like `CacheDirectory.move`.
     ///
-    /// Once a second, the object's folder is checked to be a folder and not a link. This saves four system calls for
-    /// each of many files. Throws ENOENT, ELOOP or ENOTDIR when it is not a folder.
+    /// Once a second, the object's folder is checked to be a folder and not a link, here and for `status`. This saves
+    /// four system calls for each of many files. Throws ENOENT, ELOOP or ENOTDIR when it is not a folder.
     func publish(_ name: String, as object: StoredObject) throws(StorageError) {
-        if !directory.recentFolders.contains(object.folderNumber) {
-            try directory.checkFolder(object.folder)
-            directory.recentFolders.insert(object.folderNumber)
-        }
-        let file = object.file
+        try checkFolder(of: object)
         let version = directory.version.raw
         do throws(StorageError) {
-            try retry("rename", directory.path(name)) {
-                name.withPath { name in file.withPath { renameat(version, name, version, $0) } }
-            }
+            try retry("rename", directory.path(name)) { object.withFile { renameat(version, name, version, $0) } }
         } catch {
             // `move` finds what is in the way, and removes it where it may.
-            try directory.move(name, to: file)
+            try directory.move(name, to: object.file)
+        }
+    }
+
+    private func checkFolder(of object: StoredObject) throws(StorageError) {
+        try directory.checkedFolders.check(object.folderNumber) { () throws(StorageError) in
+            try directory.checkFolder(object.folder)
         }
     }
 
@@ -113,9 +120,8 @@ package struct ObjectStore: Sendable {
         /// Frees an object's place, as `CacheDirectory.clear` does.
         mutating func clear(_ object: StoredObject) throws(StorageError) {
             if number != object.folderNumber { open(object) }
-            let result = object.name.withPath { name in
-                // The name inside the folder starts after the folder's two digits and the slash.
-                raw >= 0 ? unlinkat(raw, name + 3, 0) : -1
+            let result = object.withFile { file in
+                raw >= 0 ? unlinkat(raw, file + "objects/00/".utf8.count, 0) : -1
             }
             if result == 0 || raw >= 0 && errno == ENOENT { return }
             try directory.clear(object.file)
@@ -130,30 +136,20 @@ package struct ObjectStore: Sendable {
 
     // MARK: Looking and verifying
 
-    /// Reads the status of many objects: one system call each, once the folder was checked.
-    final class Statuses: Sendable {
-        private let directory: CacheDirectory
-        /// The numbers of the folders, out of 256, that were checked.
-        private let known = Mutex<Set<UInt8>>([])
-
-        init(_ directory: CacheDirectory) { self.directory = directory }
-
-        /// Returns the status of an object's path, without following it; nil when there is nothing.
-        func status(of object: StoredObject) -> stat? {
-            let number = object.folderNumber
-            if !known.withLock({ $0.contains(number) }) {
-                guard let folder = directory.status(of: object.folder), folder.isDirectory else { return nil }
-                known.withLock { _ = $0.insert(number) }
-            }
-            var result = stat()
-            return fstatat(directory.version.raw, object.file, &result, AT_SYMLINK_NOFOLLOW) == 0 ? result : nil
+    /// Returns the status of an object's path, without following it; nil when there is nothing.
+    func status(of object: StoredObject) -> stat? {
+        guard case .success = Result(catching: { () throws(StorageError) in try checkFolder(of: object) }) else {
+            return nil
         }
+        var status = stat()
+        let result = object.withFile { fstatat(directory.version.raw, $0, &status, AT_SYMLINK_NOFOLLOW) }
+        return result == 0 ? status : nil
+    }
 
-        /// Whether an object's file has the size and the modification time that the index records.
-        func isWhole(_ object: StoredObject) -> Bool {
-            guard let status = status(of: object) else { return false }
-            return status.isRegularFile && Int64(status.st_size) == object.size && status.modified == object.modified
-        }
+    /// Whether an object's file has the size and the modification time that the index records.
+    func isWhole(_ object: StoredObject) -> Bool {
+        guard let status = status(of: object) else { return false }
+        return status.isRegularFile && Int64(status.st_size) == object.size && status.modified == object.modified
     }
 
     /// Returns the name of one of the 256 folders: two hexadecimal digits.
@@ -201,8 +197,20 @@ extension StoredObject {
     /// The path below `v1`. It cannot lead elsewhere, because hash and extension are checked when they are read.
     fileprivate var file: String { path(below: "objects/") }
 
+    /// Calls `body` with `file` as a C string.
+    fileprivate func withFile<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
+        let folder: StaticString = "objects/"
+        return withUnsafeTemporaryAllocation(byteCount: 96, alignment: 8) { buffer in
+            let start = buffer.baseAddress!
+            start.copyMemory(from: folder.utf8Start, byteCount: folder.utf8CodeUnitCount)
+            let end = folder.utf8CodeUnitCount + write(nameTo: start + folder.utf8CodeUnitCount)
+            start.storeBytes(of: 0, toByteOffset: end, as: UInt8.self)
+            return body(UnsafePointer(start.assumingMemoryBound(to: CChar.self)))
+        }
+    }
+
     /// The number of the object's folder, 0 to 255.
     var folderNumber: UInt8 { UInt8(truncatingIfNeeded: digest.prefix >> 56) }
 
-    fileprivate var folder: String { "\(CacheLayout.objects)/\(digest.hex.prefix(2))" }
+    fileprivate var folder: String { "\(CacheLayout.objects)/\(ObjectStore.folderName(folderNumber))" }
 }

@@ -62,9 +62,7 @@ extension Entry {
     /// access time itself, and takes precedence.
     func touched(by touch: Touch?) -> Entry {
         guard let touch, touch.created == created, touch.accessed > accessed else { return self }
-        var entry = self
-        (entry.accessed, entry.expires) = (touch.accessed, max(expires, touch.expires))
-        return entry
+        return with(accessed: touch.accessed, expires: max(expires, touch.expires))
     }
 }
 

@@ -4,14 +4,14 @@ import Synchronization
 /// The first owner of each name, both as 64-bit digests. The first 100,000 names are in memory, the others in a
 /// temporary database, so that memory stays flat however many names there are.
 package final class ClaimTable: Sendable {
-    private struct State: ~Copyable {
+    private struct Owners: ~Copyable {
         var owners: [UInt64: UInt64] = [:]
         var overflow: Overflow?
         /// Whether no temporary file can be written. All names then stay in memory.
         var isConfined = false
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Owners())
     private let limit: Int
 
     /// `limit`: the number of names in memory.

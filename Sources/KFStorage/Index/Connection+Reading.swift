@@ -66,10 +66,11 @@ extension Connection {
     }
 
     private static func pixels(_ row: Statement, _ first: Int32) -> PixelFacts? {
-        let numbers = (first..<first + 3).map { row.int64($0) }
+        let numbers = (row.int64(first), row.int64(first + 1), row.int64(first + 2))
         // NULL columns read as 0 and give nil too.
-        guard numbers.allSatisfy({ 1...Int64(Int32.max) ~= $0 }) else { return nil }
-        return PixelFacts(width: Int(numbers[0]), height: Int(numbers[1]), frames: Int(numbers[2]))
+        let valid = 1...Int64(Int32.max)
+        guard valid ~= numbers.0, valid ~= numbers.1, valid ~= numbers.2 else { return nil }
+        return PixelFacts(width: Int(numbers.0), height: Int(numbers.1), frames: Int(numbers.2))
     }
 
     static func extending(_ column: Int64?) -> ExpirationExtending {
@@ -133,9 +134,9 @@ extension Connection {
 
     /// Returns an entry with its tags.
     func taggedEntry(row: Int64) throws(StorageError) -> Entry? {
-        var entry = try entry(row: row)
-        entry?.tags = try tags(row: row)
-        return entry
+        guard let entry = try entry(row: row) else { return nil }
+        let tags = try tags(row: row)
+        return tags.isEmpty ? entry : entry.with(tags: tags)
     }
 
     /// Prepares a statement with the condition of a filter. The caller must bind its parameters and finalize it.

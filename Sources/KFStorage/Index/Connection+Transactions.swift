@@ -18,6 +18,7 @@ extension Connection {
 
     /// Runs `body` and the update of the sums as one transaction. Any error rolls it back.
     func transaction<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
+        variants = nil
         do {
             return try transaction(Self.begin) { () throws(StorageError) in
                 let value = try body()
@@ -78,6 +79,6 @@ struct Company: Sendable {
     static let none = Company(rows: 1, span: nil)
     /// For single changes that a caller waits for, with some tens in flight.
     static let few = Company(rows: 64, span: .milliseconds(5))
-    /// For arrays of orders.
+    /// For arrays of stores.
     static let many = Company(rows: 256, span: .milliseconds(20))
 }

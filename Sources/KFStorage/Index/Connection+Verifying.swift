@@ -282,7 +282,7 @@ extension Connection {
             .prefix(used.count + 1 - Self.representationLimit).map(\.key)
         var unused: [UnusedObject] = []
         for entry in entries where entry.key.representation.map(oldest.contains) == true {
-            unused += try removeEntry(row: entry.row)
+            unused += try removeEntry(row: entry.row).unused
         }
         return unused
     }

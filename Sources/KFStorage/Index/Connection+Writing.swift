@@ -15,10 +15,8 @@ extension Connection {
         "UPDATE objects SET refs = refs - 1 WHERE id = ?1 RETURNING refs, hash, ext, size, mtime")
     private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1 RETURNING size")
     private static let rowsByKey = Query(
-        """
-        SELECT e.id, e.key, e.identifier, e.object, t.hits FROM entries e LEFT JOIN times t ON t.id = e.id
-        WHERE e.id BETWEEN ?1 AND ?1 + 3 ORDER BY e.id
-        """)
+        "SELECT id, key, identifier, object FROM entries WHERE id BETWEEN ?1 AND ?1 + 3 ORDER BY id")
+    private static let variantCount = Query("SELECT variants FROM totals")
     private static let outdatedRows = Query(
         "SELECT id, identifier FROM entries WHERE parent = ?1 AND key = ?2 AND coalesce(original <> ?3, ?4)")
     private static let originalDigest = Query(
@@ -30,7 +28,7 @@ extension Connection {
         "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
     private static let deleteEntry = Query(
         "DELETE FROM entries WHERE id = ?1 RETURNING object, parent IS NOT NULL, host, format, size, created")
-    private static let deleteTime = Query("DELETE FROM times WHERE id = ?1 RETURNING expires")
+    private static let deleteTime = Query("DELETE FROM times WHERE id = ?1 RETURNING expires, hits")
     private static let expiry = Query("SELECT expires, accessed FROM times WHERE id = ?1")
     private static let insertTime = Query("INSERT INTO times (id, accessed, expires, hits) VALUES (?1, ?2, ?3, ?4)")
     private static let touchTime = Query(
@@ -54,7 +52,7 @@ extension Connection {
             let row = statement.int64(0)
             if statement.digest(1) == digest {
                 let known = KnownObject(
-                    row: row, fileExtension: ObjectExtension(statement.text(2)), size: statement.int64(3),
+                    row: row, fileExtension: statement.fileExtension(2), size: statement.int64(3),
                     modified: statement.int64(4))
                 return ObjectPlace(row: row, known: known)
             }
@@ -87,16 +85,17 @@ extension Connection {
         let (row, old) = try self.place(for: key)
         var hits: Int64 = 0
         // Remove variants made from other bytes. A variant of unknown origin goes only if an original is replaced.
-        if key.isOriginal, old?.object != objectRow {
+        if key.isOriginal, old?.object != objectRow, try hasVariants {
             for row in try outdated(key, by: object.digest, replaces: old != nil) {
-                unused += try removeEntry(row: row)
+                unused += try removeEntry(row: row).unused
             }
         }
         if let old {
-            hits = old.hits
             // After a killed eviction the entry may lack its object; then it holds no reference to the object.
-            unused += try removeEntry(
+            let removed = try removeEntry(
                 row: old.row, releases: known != nil || old.object != objectRow, keepsTags: old.isSame)
+            unused += removed.unused
+            if old.isSame { hits = removed.hits }
         }
         if unused.contains(where: { $0.row == objectRow }) {
             // The reference count was too low, because the new entry uses the object.
@@ -110,8 +109,16 @@ extension Connection {
             extending: Self.extending(Self.column(facts.extending, now: now)), accessed: now,
             expires: facts.expiration.expiry(from: now), hits: hits)
         try insert(
-            entry, object: objectRow, host: try label(.hosts, facts.host), format: try label(.formats, facts.format))
+            entry, object: objectRow, host: try hostLabel(facts.host), format: try formatLabel(facts.format))
         return (entry, unused)
+    }
+
+    /// Whether any entry of the index was made from another one. Read in the transaction, which excludes other writers.
+    private var hasVariants: Bool {
+        get throws(StorageError) {
+            if variants == nil { variants = try integer(Self.variantCount) }
+            return (variants ?? 0).adding(saturating: tally.variants) > 0
+        }
     }
 
     /// Returns the rows of the variants that were made from bytes other than the new original's.
@@ -170,39 +177,43 @@ extension Connection {
     func adopt(_ entry: Entry, host: String, format: String) throws(StorageError) {
         guard try place(for: entry.key).old == nil else { return }
         let object = try retain(entry.object, try place(of: entry.object.digest))
-        try insert(entry, object: object, host: try label(.hosts, host), format: try label(.formats, format))
+        try insert(entry, object: object, host: try hostLabel(host), format: try formatLabel(format))
     }
 
     /// Removes an entry with its times and, unless another one of the same key replaces it, its tags. Returns its
-    /// object if that has no other reference.
+    /// object if that has no other reference, and its hits.
+    @discardableResult
     func removeEntry(
         row: Int64, releases: Bool = true, keepsTags: Bool = false
-    ) throws(StorageError) -> [UnusedObject] {
+    ) throws(StorageError) -> (unused: [UnusedObject], hits: Int64) {
         let delete = try statement(Self.deleteEntry)
         defer { delete.reset() }
         delete.bind(1, row)
-        guard try delete.step() else { return [] }
+        guard try delete.step() else { return ([], 0) }
         let object = delete.int64(0)
         tally.add(
             Tally.Facts(
                 isVariant: delete.int64(1) != 0, host: delete.int64(2), format: delete.int64(3), size: delete.int64(4),
                 created: delete.int64(5)), count: -1)
-        try removeTimes(row: row)
+        let hits = try removeTimes(row: row)
         if !keepsTags { try removeTags(row: row) }
-        guard releases else { return [] }
+        guard releases else { return ([], hits) }
         let release = try statement(Self.releaseObject)
         release.bind(1, object)
         defer { release.reset() }
-        guard try release.step(), release.int64(0) <= 0 else { return [] }
-        return [UnusedObject(row: object, object: release.object(1))]
+        guard try release.step(), release.int64(0) <= 0 else { return ([], hits) }
+        return ([UnusedObject(row: object, object: release.object(1))], hits)
     }
 
-    /// Removes the times of an entry.
-    func removeTimes(row: Int64) throws(StorageError) {
+    /// Removes the times of an entry. Returns its hits.
+    @discardableResult
+    func removeTimes(row: Int64) throws(StorageError) -> Int64 {
         let delete = try statement(Self.deleteTime)
         defer { delete.reset() }
         delete.bind(1, row)
-        if try delete.step() { tally.addExpiry(delete.int64(0), count: -1) }
+        guard try delete.step() else { return 0 }
+        tally.addExpiry(delete.int64(0), count: -1)
+        return delete.int64(1)
     }
 
     func forgetObject(row: Int64) throws(StorageError) {
@@ -272,55 +283,58 @@ extension Connection {
 
     /// Returns the present or future row of a key, and the entry in it. If other keys occupy all its places, the first
     /// is replaced.
-    private func place(
-        for key: EntryKey
-    ) throws(StorageError) -> (row: Int64, old: (row: Int64, object: Int64, hits: Int64, isSame: Bool)?) {
+    private func place(for key: EntryKey) throws(StorageError) -> (row: Int64, old: PresentEntry?) {
         let statement = try statement(Self.rowsByKey)
         defer { statement.reset() }
         statement.bind(1, key.id)
         var free = key.id
-        var first: (row: Int64, object: Int64, hits: Int64, isSame: Bool)?
+        var first: PresentEntry?
         while try statement.step() {
             let (row, object) = (statement.int64(0), statement.int64(3))
             if statement.text(1) == key.key, statement.text(2) == key.identifier {
-                return (row, (row, object, statement.int64(4), true))
+                return (row, PresentEntry(row: row, object: object, isSame: true))
             }
-            if row == key.id { first = (row, object, 0, false) }
+            if row == key.id { first = PresentEntry(row: row, object: object, isSame: false) }
             // Rows come in ascending order.
             if row == free { free += 1 }
         }
         return free < key.id + EntryKey.probes ? (free, nil) : (key.id, first)
     }
 
-    private func rows(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) -> [Int64] {
-        let statement = try statement(query)
-        defer { statement.reset() }
-        bind(statement)
-        var rows: [Int64] = []
-        while try statement.step() { rows.append(statement.int64(0)) }
-        return rows
+    /// An entry in the row that another one is going to take.
+    private struct PresentEntry {
+        let row: Int64
+        let object: Int64
+        /// Whether it has the same key.
+        let isSame: Bool
     }
 
-    private func label(_ table: Label.Table, _ name: String) throws(StorageError) -> Int64 {
-        let label = Label(table: table, name: name)
-        if let known = labels[label] { return known }
-        // Few processes meet that many hosts; discarded labels are looked up again.
-        if labels.count >= 1024 { labels = [:] }
-        let row = try row(
-            of: name, table == .hosts ? (Self.hostID, Self.insertHost) : (Self.formatID, Self.insertFormat))
-        labels[label] = row
+    private func hostLabel(_ name: String) throws(StorageError) -> Int64 {
+        try label(name, &hostRows, find: Self.hostID, insert: Self.insertHost)
+    }
+
+    private func formatLabel(_ name: String) throws(StorageError) -> Int64 {
+        try label(name, &formatRows, find: Self.formatID, insert: Self.insertFormat)
+    }
+
+    private func label(
+        _ name: String, _ known: inout LabelRows, find: Query, insert: Query
+    ) throws(StorageError) -> Int64 {
+        if let row = known[name] { return row }
+        var row = try row(of: name, find)
+        if row == nil { row = try self.row(of: name, insert) }
+        guard let row else {
+            throw .database(path: path, code: 0, message: "no row was inserted for the label \(name)")
+        }
+        known.add(name, row)
         return row
     }
 
-    private func row(of name: String, _ queries: (find: Query, insert: Query)) throws(StorageError) -> Int64 {
-        if let known = try rows(queries.find, { $0.bind(1, name) }).first { return known }
-        let statement = try statement(queries.insert)
+    private func row(of name: String, _ query: Query) throws(StorageError) -> Int64? {
+        let statement = try statement(query)
         defer { statement.reset() }
         statement.bind(1, name)
-        guard try statement.step() else {
-            throw .database(path: path, code: 0, message: "no row was inserted for the label \(name)")
-        }
-        return statement.int64(0)
+        return try statement.step() ? statement.int64(0) : nil
     }
 
     func run(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) {
@@ -363,34 +377,5 @@ extension Connection {
                 try self.touch(row: row, accessed: touch.accessed, expires: touch.expires)
             }
         }
-    }
-}
-
-extension Connection {
-    private static let renewEntry = Query(
-        """
-        UPDATE entries SET ttl = ?2, extending = ?3, etag = coalesce(?4, etag), last_modified = coalesce(?5, last_modified),
-        freshness = ?6 WHERE id = ?1
-        """)
-    private static let renewTimes = Query("UPDATE times SET accessed = max(accessed, ?2), expires = ?3 WHERE id = ?1")
-
-    /// Updates an entry that the origin has revalidated.
-    func renew(row: Int64, _ renewal: EntryRenewal, now: Timestamp) throws(StorageError) {
-        try run(Self.renewEntry) {
-            $0.bind(1, row)
-            $0.bind(2, renewal.expiration.timeToLive(from: now))
-            $0.bind(3, Self.column(renewal.extending, now: now))
-            $0.bind(4, renewal.etag)
-            $0.bind(5, renewal.lastModified)
-            $0.bind(6, renewal.freshness)
-        }
-        guard let old = try expiry(row: row) else { return }
-        try run(Self.renewTimes) {
-            $0.bind(1, row)
-            $0.bind(2, now.milliseconds)
-            $0.bind(3, renewal.expiration.expiry(from: now).milliseconds)
-        }
-        tally.addExpiry(old, count: -1)
-        tally.addExpiry(renewal.expiration.expiry(from: now).milliseconds, count: 1)
     }
 }

@@ -16,12 +16,22 @@ final class Query: Sendable {
     }
 }
 
-/// A name that many entries share: a host or a format.
-struct Label: Hashable {
-    enum Table { case hosts, formats }
+/// The rows of hosts, or of formats, that were looked up. Successive entries share few of them.
+struct LabelRows {
+    private var rows: [String: Int64] = [:]
+    private var last: (name: String, row: Int64)?
 
-    let table: Table
-    let name: String
+    subscript(_ name: String) -> Int64? {
+        if let last, last.name == name { return last.row }
+        return rows[name]
+    }
+
+    mutating func add(_ name: String, _ row: Int64) {
+        // Few processes meet that many hosts; discarded labels are looked up again.
+        if rows.count >= 1024 { rows = [:] }
+        rows[name] = row
+        last = (name, row)
+    }
 }
 
 /// A connection to the index with its prepared statements. Its owner guards it with a lock: one thread at a time uses
@@ -52,8 +62,10 @@ final class Connection {
     private let log: UnsafeMutablePointer<Int32>
     /// The running transaction's changes to the sums.
     var tally = Tally()
-    /// A cache of the labels' rows, because successive entries share few labels.
-    var labels: [Label: Int64] = [:]
+    /// The number of variants when the running transaction began; nil until it is read.
+    var variants: Int64?
+    var hostRows = LabelRows()
+    var formatRows = LabelRows()
 
     private let busyWait: BusyWait
 
@@ -142,10 +154,10 @@ final class Connection {
         guard code == SQLITE_OK else { throw StorageError(sqlite: code, handle, path) }
     }
 
-    /// Discards the tally and the cached labels of a transaction that was rolled back.
+    /// Discards the tally and the known labels of a transaction that was rolled back.
     func forgetUncommitted() {
         tally = Tally()
-        labels = [:]
+        (hostRows, formatRows) = (LabelRows(), LabelRows())
     }
 
     /// Whether a transaction is open. Some failures make SQLite roll back by itself.

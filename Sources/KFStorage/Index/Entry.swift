@@ -18,25 +18,28 @@ package struct StoredObject: Equatable, Sendable {
     /// The path below the directory of objects.
     package var name: String { path(below: "") }
 
-    /// Returns the path below a folder, made with one allocation because every hit of a prefetch needs it.
-    func path(below folder: StaticString) -> String {
-        let text = fileExtension.text.utf8
-        return String(unsafeUninitializedCapacity: folder.utf8CodeUnitCount + 66 + text.count) { buffer in
-            var length = 0
-            func append(_ byte: UInt8) {
-                buffer[length] = byte
-                length += 1
+    /// Returns the path below a folder, made with one allocation.
+    func path(below folder: String) -> String {
+        var folder = folder
+        return folder.withUTF8 { folder in
+            String(unsafeUninitializedCapacity: folder.count + Self.longestName) { buffer in
+                _ = buffer.initialize(from: folder)
+                return folder.count + write(nameTo: UnsafeMutableRawPointer(buffer.baseAddress! + folder.count))
             }
-            for index in 0..<folder.utf8CodeUnitCount { append(folder.utf8Start[index]) }
-            for index in 0..<64 {
-                if index == 2 { append(UInt8(ascii: "/")) }
-                append(digest.digit(index))
-            }
-            append(UInt8(ascii: "."))
-            for byte in text { append(byte) }
-            return length
         }
     }
+
+    /// Writes `name`, of at most `longestName` bytes. Returns its length.
+    func write(nameTo target: UnsafeMutableRawPointer) -> Int {
+        digest.write(hex: target + 1)
+        // The first two digits are the folder's name.
+        target.copyMemory(from: target + 1, byteCount: 2)
+        target.storeBytes(of: UInt8(ascii: "/"), toByteOffset: 2, as: UInt8.self)
+        target.storeBytes(of: UInt8(ascii: "."), toByteOffset: 65, as: UInt8.self)
+        return 66 + fileExtension.write(to: target + 66)
+    }
+
+    static let longestName = 66 + ObjectExtension.longest
 
     /// The valid sizes in bytes: up to 1 TiB, so that sums of millions of sizes fit 64 bits.
     package static let sizes: ClosedRange<Int64> = 0...1 << 40
@@ -84,8 +87,8 @@ package struct EntryFacts: Equatable, Sendable {
     package init() {}
 }
 
-/// A row of the index with its object.
-package struct Entry: Sendable {
+/// A row of the index with its object. A reference, because an entry passes through many hands.
+package final class Entry: Sendable {
     package let key: EntryKey
     let row: Int64
     package let object: StoredObject
@@ -98,12 +101,42 @@ package struct Entry: Sendable {
     /// The freshness lifetime in milliseconds; nil if it never expires.
     package let timeToLive: Int64?
     package let extending: ExpirationExtending
-    package internal(set) var accessed: Timestamp
-    package internal(set) var expires: Timestamp
+    package let accessed: Timestamp
+    package let expires: Timestamp
     /// The number of hits. A lower bound: hits are lost if a process cannot write when it ends.
     package let hits: Int64
     /// The tags, which only listings read.
-    package internal(set) var tags: [String] = []
+    package let tags: [String]
+
+    init(
+        key: EntryKey, row: Int64, object: StoredObject, original: Digest?, url: String?, etag: String?,
+        lastModified: String?, freshness: String?, created: Timestamp, timeToLive: Int64?,
+        extending: ExpirationExtending, accessed: Timestamp, expires: Timestamp, hits: Int64, tags: [String] = []
+    ) {
+        self.key = key
+        self.row = row
+        self.object = object
+        self.original = original
+        self.url = url
+        self.etag = etag
+        self.lastModified = lastModified
+        self.freshness = freshness
+        self.created = created
+        self.timeToLive = timeToLive
+        self.extending = extending
+        self.accessed = accessed
+        self.expires = expires
+        self.hits = hits
+        self.tags = tags
+    }
+
+    /// Returns a copy with other times or tags.
+    func with(accessed: Timestamp? = nil, expires: Timestamp? = nil, tags: [String]? = nil) -> Entry {
+        Entry(
+            key: key, row: row, object: object, original: original, url: url, etag: etag, lastModified: lastModified,
+            freshness: freshness, created: created, timeToLive: timeToLive, extending: extending,
+            accessed: accessed ?? self.accessed, expires: expires ?? self.expires, hits: hits, tags: tags ?? self.tags)
+    }
 
     package func isExpired(at now: Timestamp) -> Bool {
         Self.isExpired(expires, timeToLive: timeToLive, extending, at: now)
@@ -144,29 +177,44 @@ public struct EntryName: Sendable, Hashable, CustomStringConvertible {
 /// The extension of an object's file: one to eight lower-case letters and digits. Other text is refused, because the
 /// extension becomes part of a path and may come from an index that another program has written.
 package struct ObjectExtension: Hashable, Sendable {
-    package let text: String
+    /// The characters, the first one in the lowest byte, then zeros.
+    private let characters: UInt64
 
-    private static let longest = 8
+    static let longest = 8
 
     /// Creates an extension; nil for a text that is not one.
-    package init?(_ text: String) {
-        guard 1...Self.longest ~= text.utf8.count else { return nil }
-        for byte in text.utf8 {
-            switch byte {
-            case 0x30...0x39, 0x61...0x7a: continue
-            default: return nil
-            }
+    package init?(_ text: String) { self.init(text.utf8) }
+
+    init?(_ text: some Sequence<UInt8>) {
+        var (characters, count) = (UInt64(0), 0)
+        for byte in text {
+            guard count < Self.longest, byte &- 0x30 < 10 || byte &- 0x61 < 26 else { return nil }
+            characters |= UInt64(byte) << (8 * count)
+            count += 1
         }
-        self.text = text
+        if count == 0 { return nil }
+        self.characters = characters
     }
 
     /// Creates the extension of a new object.
     init(_ facts: EntryFacts) { self = Self(facts.fileExtension) ?? .unknown }
 
     /// The extension for content of an unknown format.
-    static let unknown = ObjectExtension(unchecked: "bin")
+    static let unknown = ObjectExtension(unchecked: 0x6e_6962)
 
-    private init(unchecked text: String) { self.text = text }
+    private init(unchecked characters: UInt64) { self.characters = characters }
+
+    package var text: String {
+        withUnsafeBytes(of: characters.littleEndian) { String(decoding: $0.prefix(count), as: UTF8.self) }
+    }
+
+    private var count: Int { Self.longest - characters.leadingZeroBitCount / 8 }
+
+    /// Writes the text and, up to `longest` bytes, zeros behind it. Returns its length.
+    func write(to target: UnsafeMutableRawPointer) -> Int {
+        target.storeBytes(of: characters.littleEndian, as: UInt64.self)
+        return count
+    }
 }
 
 /// The result of a look-up of a key.

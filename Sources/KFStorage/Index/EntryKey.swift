@@ -121,6 +121,9 @@ package enum HeaderText {
     /// Returns whether the text is a safe header value: no control characters, which would end the line, and not too
     /// long. Another program may have written the text.
     package static func isValue(_ text: some StringProtocol) -> Bool {
-        text.utf8.count <= longest && text.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7f) || $0 == 0x09 }
+        let isValid = { (bytes: UnsafeBufferPointer<UInt8>) in
+            bytes.count <= longest && bytes.allSatisfy { ($0 >= 0x20 && $0 != 0x7f) || $0 == 0x09 }
+        }
+        return text.utf8.withContiguousStorageIfAvailable(isValid) ?? Array(text.utf8).withUnsafeBufferPointer(isValid)
     }
 }

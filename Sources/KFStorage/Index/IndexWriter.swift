@@ -40,8 +40,8 @@ final class IndexWriter: Sendable {
         add([IndexJob(change, since: since, isOptional: optional, completion: completion)], urgent ? .none : .few)
     }
 
-    /// Queues groups of orders. Each group is committed in one transaction.
-    func submit(_ submission: OrderSubmission, _ company: Company) {
+    /// Queues groups of stores. Each group is committed in one transaction.
+    func submit(_ submission: Submission, _ company: Company) {
         // The wait of a single store counts from when the lock was first missed. Else each of ten sources would wait
         // anew.
         let since = company.span == nil ? waitingSince : .now
@@ -109,7 +109,9 @@ final class IndexWriter: Sendable {
     private func drain(all: Bool = false) {
         while true {
             switch jobs.withLock({ $0.take(all: all) }) {
-            case .commit(let batch): commit(Self.ordered(batch))
+            case .commit(let batch):
+                var rest = Self.ordered(batch)[...]
+                while !rest.isEmpty { rest = commit(rest) }
             case .wait(let time): return schedule(time)
             case .stop: return
             }
@@ -127,62 +129,61 @@ final class IndexWriter: Sendable {
         return places.map { batch[$0.index] }
     }
 
-    private func commit(_ batch: [IndexJob]) {
-        let since = batch.lazy.map(\.since).min() ?? .now
+    /// Commits as many of the jobs as fit into the holding time. Returns the others.
+    private func commit(_ batch: ArraySlice<IndexJob>) -> ArraySlice<IndexJob> {
+        let since = batch.lazy.map { $0.since }.min() ?? .now
         do throws(StorageError) {
             try prepare()
             try enterLock(since: since)
         } catch {
-            return giveUp(batch, error)
+            giveUp(batch, error)
+            return []
         }
-        let outcomes: [[IndexOrder.Outcome]]
+        let outcomes: [[Store.Outcome]]
         do throws(StorageError) {
             outcomes = try insideLock(isNoted: batch.contains { !$0.isOptional }) { connection throws(StorageError) in
                 guard session.isInPlace else {
                     throw .system(call: "write", path: session.directory.root, errno: ENOENT)
                 }
-                let published = Mutex<[Publication]>([])
+                let published = Mutex<[StoredObject]>([])
                 do throws(StorageError) {
                     return try apply(batch, connection, published)
                 } catch {
-                    Self.undo(published)
+                    undo(published)
                     throw error
                 }
             }
         } catch {
             for job in batch { job.fail(error) }
-            return
+            return []
         }
         session.directory.growReserve(stored: storedSize.load(ordering: .relaxed))
-        // Jobs that did not fit into the holding time come first in the next batch.
-        if outcomes.count < batch.count {
-            jobs.withLock { $0.putBack(batch[outcomes.count...]) }
-        }
         for (job, outcomes) in zip(batch, outcomes) { job.finish(outcomes) }
+        return batch.dropFirst(outcomes.count)
     }
 
     /// Handles a failure to get the lock: changes that have waited long enough fail, the others keep waiting.
-    private func giveUp(_ batch: [IndexJob], _ error: StorageError) {
+    private func giveUp(_ batch: ArraySlice<IndexJob>, _ error: StorageError) {
         let now = ContinuousClock.now
         let lock = lock
         let failed = jobs.withLock { jobs -> [IndexJob] in
-            guard error.isLocked, let lock else { return batch }
+            guard error.isLocked, let lock else { return Array(batch) }
             let isOver = { (job: IndexJob) in lock.deadline(from: job.since) <= now }
             // If no wait is over, the batch fails: it would otherwise start over for ever.
-            guard batch.contains(where: isOver) else { return batch }
-            jobs.putBack(batch[...])
+            guard batch.contains(where: isOver) else { return Array(batch) }
+            jobs.putBack(batch)
             return jobs.remove(where: isOver)
         }
         for job in failed { job.fail(error) }
     }
 
-    /// Applies a batch so that the failure of an order undoes only that order.
+    /// Applies a batch so that the failure of a store undoes only that store.
     ///
-    /// Orders rarely fail, so the first attempt uses no savepoints: for each, SQLite would copy the pages that the last
-    /// one changed. If an order fails after changing rows, the batch is rolled back and repeated with savepoints.
+    /// Stores rarely fail, so the first attempt uses no savepoints: for each, SQLite would copy the pages that the last
+    /// one changed. If a store fails after changing rows, the batch is rolled back and repeated with savepoints.
     private func apply(
-        _ batch: [IndexJob], _ connection: Connection, _ published: borrowing Mutex<[Publication]>
-    ) throws(StorageError) -> [[IndexOrder.Outcome]] {
+        _ batch: ArraySlice<IndexJob>, _ connection: Connection, _ published: borrowing Mutex<[StoredObject]>
+    ) throws(StorageError) -> [[Store.Outcome]] {
         var isSpoilt = false
         do {
             return try applyAll(batch, connection, published) { body throws(StorageError) in
@@ -203,18 +204,16 @@ final class IndexWriter: Sendable {
         }
     }
 
-    /// Applies a batch in one transaction. `run` performs one order, and either throws or leaves no trace of a failure
+    /// Applies a batch in one transaction. `run` performs one store, and either throws or leaves no trace of a failure
     /// in the index.
     private func applyAll(
-        _ batch: [IndexJob], _ connection: Connection, _ published: borrowing Mutex<[Publication]>,
-        run: (() throws(StorageError) -> Entry?) throws(StorageError) -> IndexOrder.Outcome
-    ) throws(StorageError) -> [[IndexOrder.Outcome]] {
+        _ batch: ArraySlice<IndexJob>, _ connection: Connection, _ published: borrowing Mutex<[StoredObject]>,
+        run: (() throws(StorageError) -> Entry?) throws(StorageError) -> Store.Outcome
+    ) throws(StorageError) -> [[Store.Outcome]] {
         let start = ContinuousClock.now
-        let desk = OrderDesk(
-            connection: connection, directory: session.directory, statuses: session.objectStatuses,
-            synchronizes: synchronizes)
+        let desk = StoreDesk(connection: connection, directory: session.directory, synchronizes: synchronizes)
         return try connection.transaction { () throws(StorageError) in
-            var all: [[IndexOrder.Outcome]] = []
+            var all: [[Store.Outcome]] = []
             all.reserveCapacity(batch.count)
             for job in batch {
                 switch job.work {
@@ -226,14 +225,18 @@ final class IndexWriter: Sendable {
                         }
                     ])
                 case .group(let number, let submission):
-                    var outcomes: [IndexOrder.Outcome] = []
-                    for order in submission.groups[number] {
+                    var outcomes: [Store.Outcome] = []
+                    for (index, store) in submission.groups[number].enumerated() {
+                        if let known = submission.known?[number][index] {
+                            outcomes.append(known)
+                            continue
+                        }
                         let before = published.withLock { $0.count }
                         let outcome = try run { () throws(StorageError) in
-                            try desk.carryOut(order, at: submission.time) { new in published.withLock { $0.append(new) }
+                            try desk.carryOut(store, at: submission.time) { new in published.withLock { $0.append(new) }
                             }
                         }
-                        if case .failure = outcome { Self.undo(published, from: before) }
+                        if case .failure = outcome { undo(published, from: before) }
                         outcomes.append(outcome)
                     }
                     all.append(outcomes)
@@ -245,13 +248,14 @@ final class IndexWriter: Sendable {
         }
     }
 
-    /// Removes the files that were published after the first `count`.
-    private static func undo(_ published: borrowing Mutex<[Publication]>, from count: Int = 0) {
+    /// Removes the files that were published after the first `count`. Without their rows they would be orphans until the
+    /// next sweep.
+    private func undo(_ published: borrowing Mutex<[StoredObject]>, from count: Int = 0) {
         let undone = published.withLock { published in
             defer { published.removeLast(published.count - count) }
             return published[count...]
         }
-        for publication in undone { publication.undo() }
+        for object in undone { session.directory.objects.remove(object) }
     }
 
     /// Runs `body` under the cache's write lock. Called only on the writer's queue, like all functions below.

@@ -14,8 +14,6 @@ struct JobQueue {
     private static let batchCount = 256
 
     private var jobs: [IndexJob] = []
-    /// The index of the first waiting job.
-    private var head = 0
     /// The number of rows of all waiting jobs.
     private var rows = 0
     /// Whether the jobs are due at once.
@@ -28,8 +26,7 @@ struct JobQueue {
     private var isDraining = false
 
     /// Whether no job waits and the writer's thread is not running.
-    var isIdle: Bool { isEmpty && !isDraining }
-    private var isEmpty: Bool { head == jobs.count }
+    var isIdle: Bool { jobs.isEmpty && !isDraining }
 
     /// Adds jobs. Returns the time at which to schedule the writer's thread, or nil if it need not be scheduled.
     mutating func add(_ added: [IndexJob], _ company: Company) -> DispatchTime? {
@@ -50,43 +47,34 @@ struct JobQueue {
 
     mutating func take(all: Bool) -> Step {
         visit = .distantFuture
-        isDraining = !isEmpty && (all || isDue || deadline <= .now())
-        if isEmpty { return .stop }
+        isDraining = !jobs.isEmpty && (all || isDue || deadline <= .now())
+        if jobs.isEmpty { return .stop }
         guard isDraining else {
             visit = deadline
             return .wait(until: deadline)
         }
-        var end = head
-        var taken = 0
-        while end < jobs.count, end == head || taken + jobs[end].rows <= Self.batchCount {
+        var (end, taken) = (0, 0)
+        while end < jobs.count, end == 0 || taken + jobs[end].rows <= Self.batchCount {
             taken += jobs[end].rows
             end += 1
         }
-        let batch = Array(jobs[head..<end])
+        let batch = Array(jobs.prefix(end))
+        jobs.removeFirst(end)
         rows -= taken
-        head = end
-        isDue = !isEmpty
-        if isEmpty { deadline = .distantFuture }
-        if head > 4096 || isEmpty {
-            jobs.removeFirst(head)
-            head = 0
-        }
+        isDue = !jobs.isEmpty
+        if jobs.isEmpty { deadline = .distantFuture }
         return .commit(batch)
     }
 
     /// Puts jobs back at the front, to be committed next. Called only by the writer's thread.
     mutating func putBack(_ batch: ArraySlice<IndexJob>) {
-        let place = min(head, batch.count)
-        jobs.replaceSubrange(head - place..<head, with: batch)
-        head -= place
+        jobs.insert(contentsOf: batch, at: 0)
         for job in batch { rows += job.rows }
         isDue = true
     }
 
     /// Removes and returns the matching jobs.
     mutating func remove(where isChosen: (IndexJob) -> Bool) -> [IndexJob] {
-        jobs.removeFirst(head)
-        head = 0
         let removed = jobs.filter(isChosen)
         jobs.removeAll(where: isChosen)
         for job in removed { rows -= job.rows }
@@ -94,14 +82,14 @@ struct JobQueue {
     }
 }
 
-/// A unit that the `IndexWriter` commits whole: a change, or a group of orders.
+/// A unit that the `IndexWriter` commits whole: a change, or a group of stores.
 struct IndexJob: Sendable {
     typealias Change = @Sendable (Connection) throws(StorageError) -> Void
     typealias Completion = @Sendable (Result<Void, StorageError>) -> Void
 
     enum Work: Sendable {
         case change(Change, Completion)
-        case group(Int, of: OrderSubmission)
+        case group(Int, of: Submission)
     }
 
     /// The start of its wait for other processes.
@@ -122,14 +110,14 @@ struct IndexJob: Sendable {
         (rows, place, self.isOptional) = (1, .min, isOptional)
     }
 
-    init(_ group: Int, of submission: OrderSubmission, since: ContinuousClock.Instant) {
+    init(_ group: Int, of submission: Submission, since: ContinuousClock.Instant) {
         (self.since, work) = (since, .group(group, of: submission))
-        let orders = submission.groups[group]
-        (rows, place, isOptional) = (orders.count, orders.first?.row ?? .min, false)
+        let stores = submission.groups[group]
+        (rows, place, isOptional) = (stores.count, stores.first?.row ?? .min, false)
     }
 
-    /// Delivers the outcomes: one per order, or one for a change.
-    func finish(_ outcomes: [IndexOrder.Outcome]) {
+    /// Delivers the outcomes: one per store, or one for a change.
+    func finish(_ outcomes: [Store.Outcome]) {
         switch work {
         case .change(_, let completion): completion(outcomes[0].map { _ in () })
         case .group(let number, let submission): submission.finish(number, outcomes)
@@ -139,8 +127,7 @@ struct IndexJob: Sendable {
     func fail(_ error: StorageError) {
         switch work {
         case .change(_, let completion): completion(.failure(error))
-        case .group(let number, let submission):
-            submission.finish(number, submission.groups[number].map { _ in .failure(error) })
+        case .group(let number, let submission): submission.fail(number, error)
         }
     }
 }

@@ -80,6 +80,13 @@ struct Statement {
 
     func text(_ column: Int32) -> String { optionalText(column) ?? "" }
 
+    /// Returns whether the column has this text.
+    func equals(_ column: Int32, _ text: StaticString) -> Bool {
+        guard let start = sqlite3_column_text(handle, column) else { return false }
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return count == text.utf8CodeUnitCount && memcmp(start, text.utf8Start, count) == 0
+    }
+
     func optionalText(_ column: Int32) -> String? {
         guard let start = sqlite3_column_text(handle, column) else { return nil }
         let count = Int(sqlite3_column_bytes(handle, column))
@@ -94,12 +101,17 @@ struct Statement {
     /// Reads an object from four successive columns: hash, extension, size and time. Nil if kf cannot have written one
     /// of them, because such a row names no file.
     func object(_ first: Int32, pixels: PixelFacts? = nil) -> StoredObject? {
-        guard let digest = digest(first), let fileExtension = ObjectExtension(text(first + 1)),
+        guard let digest = digest(first), let fileExtension = fileExtension(first + 1),
             StoredObject.sizes.contains(int64(first + 2))
         else { return nil }
         return StoredObject(
             digest: digest, fileExtension: fileExtension, size: int64(first + 2), modified: int64(first + 3),
             pixels: pixels)
+    }
+
+    func fileExtension(_ column: Int32) -> ObjectExtension? {
+        guard let start = sqlite3_column_text(handle, column) else { return nil }
+        return ObjectExtension(UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
     }
 
     func digest(_ column: Int32) -> Digest? {

@@ -6,7 +6,7 @@ import Synchronization
 /// Every call is O(1), except for sweeps and the removal of several values. It does not use NSCache, which on Linux
 /// evicts by cost instead of age.
 package final class MemoryStorage<Value: Sendable>: Sendable {
-    private struct State {
+    private struct Contents {
         var configuration: MemoryStorageConfig
         var list = RecencyList<Value>()
         var removals: UInt64 = 0
@@ -39,11 +39,11 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
     }
 
     private let clock: CacheClock
-    private let state: Mutex<State>
+    private let state: Mutex<Contents>
 
     package init(configuration: MemoryStorageConfig, clock: CacheClock = .system) {
         self.clock = clock
-        state = Mutex(State(configuration: configuration))
+        state = Mutex(Contents(configuration: configuration))
     }
 
     /// The limits and times. New limits evict at once; a new expiration applies to values stored afterwards.

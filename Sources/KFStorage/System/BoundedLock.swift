@@ -18,7 +18,7 @@ final class BoundedLock: Sendable {
         let outcome = Mutex<Result<Void, StorageError>?>(nil)
     }
 
-    private struct State {
+    private struct Holding {
         /// Whether a thread of this process holds the lock or is trying to take it.
         var isHeld = false
         /// The time at which the lock's own thread blocked; nil while it is not blocked.
@@ -41,7 +41,7 @@ final class BoundedLock: Sendable {
     private let patience: Patience
     private let holderIsNoted: Bool
     private let queue = DispatchQueue(label: "kf.lock")
-    private let state = Mutex(State())
+    private let state = Mutex(Holding())
 
     /// Creates a lock on one byte of a file. `holderIsNoted`: holders write their process number and their commits into
     /// the file, as those of the write lock do.
@@ -121,7 +121,7 @@ final class BoundedLock: Sendable {
         }
     }
 
-    private func blockIfNeeded(_ state: inout State) {
+    private func blockIfNeeded(_ state: inout Holding) {
         guard !state.waiters.isEmpty, !state.isHeld, state.blockedSince == nil else { return }
         state.blockedSince = .now
         queue.async { [self] in

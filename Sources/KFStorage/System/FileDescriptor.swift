@@ -6,15 +6,25 @@ import KFSystem
 /// and the path.
 package struct FileDescriptor: ~Copyable, Sendable {
     package let raw: Int32
-    /// The path, for messages only.
-    package let path: String
+    private let folder: String?
+    private let name: String
 
-    package init(taking raw: Int32, path: String) {
+    package init(taking raw: Int32, path: String) { self.init(taking: raw, in: nil, path) }
+
+    /// `folder` is the path of the folder, from which `path` is made when it is needed.
+    init(taking raw: Int32, in folder: String?, _ name: String) {
         self.raw = raw
-        self.path = path
+        self.folder = folder
+        self.name = name
     }
 
-    deinit { close(raw) }
+    /// The path, for messages only.
+    package var path: String { folder.map { "\($0)/\(name)" } ?? name }
+
+    /// No file.
+    static var closed: FileDescriptor { FileDescriptor(taking: -1, path: "") }
+
+    deinit { if raw >= 0 { close(raw) } }
 
     /// Opens a file with O_CLOEXEC and `flags`. `directory` is a raw descriptor or AT_FDCWD.
     package static func open(

@@ -41,23 +41,31 @@ package struct Digest: Hashable, Sendable {
     /// The value as 64 lower-case hexadecimal digits.
     package var hex: String {
         String(unsafeUninitializedCapacity: 64) { buffer in
-            for index in 0..<64 { buffer[index] = digit(index) }
+            if let start = buffer.baseAddress { write(hex: start) }
             return 64
         }
     }
 
-    /// Returns one of the 64 digits of `hex`, as ASCII.
-    @inline(__always)
-    func digit(_ index: Int) -> UInt8 {
-        let word =
-            switch index >> 4 {
-            case 0: words.0
-            case 1: words.1
-            case 2: words.2
-            default: words.3
-            }
-        let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (index & 15))) & 15
-        return nibble < 10 ? 0x30 + nibble : 0x57 + nibble
+    /// Writes the 64 digits of `hex` as ASCII. Many names of files are made of them.
+    func write(hex target: UnsafeMutableRawPointer) {
+        func write(_ word: UInt64, at place: Int) {
+            target.storeBytes(of: Self.digits(word >> 32), toByteOffset: place, as: UInt64.self)
+            target.storeBytes(of: Self.digits(word & 0xffff_ffff), toByteOffset: place + 8, as: UInt64.self)
+        }
+        write(words.0, at: 0)
+        write(words.1, at: 16)
+        write(words.2, at: 32)
+        write(words.3, at: 48)
+    }
+
+    /// Returns the eight digits of 32 bits, in the order of memory. All of them are computed at once, each in a byte.
+    private static func digits(_ half: UInt64) -> UInt64 {
+        var nibbles = (half | half << 16) & 0x0000_ffff_0000_ffff
+        nibbles = (nibbles | nibbles << 8) & 0x00ff_00ff_00ff_00ff
+        nibbles = (nibbles | nibbles << 4) & 0x0f0f_0f0f_0f0f_0f0f
+        // 1 for each digit from a to f, which is 0x27 after 0x30 + 10.
+        let letters = ((nibbles + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101
+        return (nibbles + 0x3030_3030_3030_3030 + letters * 0x27).bigEndian
     }
 
     package func withBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {

@@ -162,7 +162,7 @@ struct Suspect: Sendable {
     ) throws(StorageError) -> Bool {
         guard clear(directory) else { return false }
         guard let row else { return true }
-        for entry in entries { _ = try connection.removeEntry(row: entry) }
+        for entry in entries { try connection.removeEntry(row: entry) }
         // Another entry may refer to it since its entries were looked up; that entry's next reader will remove it.
         guard let rest = try connection.references(ofObject: row.row), rest <= 0 else { return true }
         try connection.forgetObject(row: row.row)

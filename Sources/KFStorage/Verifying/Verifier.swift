@@ -219,7 +219,7 @@ extension Verifier {
                 guard try connection.unusableObjects(from: row, count: 1).first == row else { return nil }
                 let entries = users[row] ?? []
                 if repairs {
-                    for entry in entries { _ = try connection.removeEntry(row: entry.row) }
+                    for entry in entries { try connection.removeEntry(row: entry.row) }
                     try connection.forgetObject(row: row)
                 }
                 let finding = CacheFinding(

@@ -6,7 +6,7 @@ import Synchronization
 /// Stores or looks up so many entries in one process, and prints the milliseconds that it took.
 ///
 /// `store DIRECTORY COUNT` into a new cache one by one, with as many stores in flight as a prefetch has; `submit DIRECTORY
-/// COUNT` in arrays of orders; `lookup DIRECTORY COUNT` reads them back from the index one by one, `bulk DIRECTORY COUNT`
+/// COUNT` in arrays; `lookup DIRECTORY COUNT` reads them back from the index one by one, `bulk DIRECTORY COUNT`
 /// in pages as `prefetch` does; `evict DIRECTORY BYTES` removes until no more is left.
 @main
 enum Bench {
@@ -31,7 +31,7 @@ enum Bench {
         case "bulk":
             for first in stride(from: 0, to: count, by: 1000) {
                 let keys = (first..<min(count, first + 1000)).map(key)
-                guard try storage.freshEntries(for: keys).allSatisfy({ $0 != nil }) else { exit(1) }
+                for case .absent in try storage.lookUp(keys) { exit(1) }
             }
         case "evict": _ = try storage.evict(to: Int64(count))
         default: exit(2)
@@ -43,7 +43,7 @@ enum Bench {
 
     private static func key(_ index: Int) -> EntryKey { EntryKey(key: "http://images.example.com/small/\(index).png") }
 
-    private static var facts: EntryFacts {
+    private static let facts = {
         var facts = EntryFacts()
         facts.host = "images.example.com"
         facts.format = "png"
@@ -52,30 +52,31 @@ enum Bench {
         facts.etag = "\"5f3c-1a2b3c4d5e6f\""
         facts.lastModified = "Sat, 21 Nov 2026 10:00:00 GMT"
         return facts
-    }
+    }()
 
     private static let pattern = (0..<size).map { UInt8(truncatingIfNeeded: $0 * 7) }
 
-    private static func staged(_ index: Int, _ storage: DiskStorage) throws(StorageError) -> StagedObject {
+    private static func prepared(_ index: Int, _ storage: DiskStorage) throws(StorageError) -> Store {
         var body = pattern
         withUnsafeBytes(of: UInt32(index).littleEndian) { body.replaceSubrange(0..<4, with: $0) }
-        let result = body.withUnsafeBytes { bytes in
-            Result { () throws(StorageError) in try storage.stage(bytes) }
-        }
-        return try result.get()
+        return try storage.prepare(body, key(index), facts)
     }
 
     private static func store(_ storage: DiskStorage, _ count: Int) async throws {
         let pool = WorkerPool(label: "bench", width: 4)
-        let facts = facts
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<count {
                 if index >= inFlight { try await group.next() }
                 group.addTask {
-                    let object = try await pool.run { () throws(StorageError) -> StagedObject in
-                        try staged(index, storage)
+                    let change = try await pool.run { () throws(StorageError) -> Store in
+                        try prepared(index, storage)
                     }
-                    _ = try await storage.store(object, for: key(index), facts, urgent: false)
+                    let outcome = await withCheckedContinuation { continuation in
+                        storage.store([[change]], urgent: false) {
+                            continuation.resume(returning: $0[0][0])
+                        }
+                    }
+                    _ = try outcome.get()
                 }
             }
             try await group.waitForAll()
@@ -87,15 +88,14 @@ enum Bench {
         // So many arrays in flight as a prefetch has bodies.
         let turns = DispatchSemaphore(value: 4)
         let failed = Atomic<Int>(0)
-        let facts = facts
         for first in stride(from: 0, to: count, by: inFlight) {
-            var orders: [[IndexOrder]] = []
+            var orders: [[Store]] = []
             for index in first..<min(count, first + inFlight) {
-                orders.append([.store(try staged(index, storage), key(index), facts)])
+                orders.append([try prepared(index, storage)])
             }
             turns.wait()
             group.enter()
-            storage.submit(orders, urgent: false) { outcomes in
+            storage.store(orders, urgent: false) { outcomes in
                 for outcome in outcomes {
                     guard case .failure(let error) = outcome[0] else { continue }
                     if failed.add(1, ordering: .relaxed).oldValue == 0 { print(error.message) }

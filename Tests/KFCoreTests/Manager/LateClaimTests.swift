@@ -52,7 +52,7 @@ struct LateClaimTests {
     /// the result has been delivered.
     private func enters(_ storage: DiskStorage, _ key: EntryKey) async throws -> Bool {
         for _ in 0..<10_000 {
-            if try storage.tryEnterFlight(key) { return true }
+            if try storage.enterFlight(key) != nil { return true }
             try await Task.sleep(for: .milliseconds(2))
         }
         return false
@@ -64,7 +64,6 @@ struct LateClaimTests {
         let neighbour = try #require(try second.cache.storage())
         _ = try await first.manager.retrieveImage(with: source, options: options)
         #expect(try await enters(neighbour, key))
-        neighbour.leaveFlight(key)
         let processed = try ManagerFixture.resized()
         _ = try await first.manager.retrieveImage(
             with: .network(try RequestURL("http://example.com/b.png")), options: processed)
@@ -123,12 +122,13 @@ struct LateClaimTests {
     func joined() async throws {
         let storage = try #require(try second.cache.storage())
         let key = EntryKey(key: source.cacheKey)
-        #expect(try storage.tryEnterFlight(key))
+        var hold = try storage.enterFlight(key)
+        #expect(hold != nil)
         let waiting = Task { [first, source, options] in
             try await first.manager.retrieveImage(with: source, options: options)
         }
         await transport.refused(1)
-        storage.leaveFlight(key)
+        hold = nil
         #expect(try await waiting.value.way == .fetched)
         #expect(transport.requests.count == 1)
     }

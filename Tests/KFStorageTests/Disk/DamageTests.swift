@@ -170,7 +170,7 @@ struct DamageTests {
     func deletedUnderWriter(whole: Bool) async throws {
         let storage = try fixture.open()
         try await storage.put("x", "k")
-        let staged = try Array("before".utf8).withUnsafeBytes { try storage.stage($0) }
+        let staged = try storage.stage(Array("before".utf8))
         func delete() throws {
             if whole {
                 try FileManager.default.removeItem(atPath: fixture.root)
@@ -201,7 +201,7 @@ struct DamageTests {
     @Test("A body that was stored and evicted can be stored under another key")
     func storedTwice() async throws {
         let storage = try fixture.open()
-        let staged = try Array("body".utf8).withUnsafeBytes { try storage.stage($0) }
+        let staged = try storage.stage(Array("body".utf8))
         var facts = EntryFacts()
         facts.fileExtension = "png"
         _ = try await storage.store(staged, for: EntryKey(key: "a"), facts, urgent: true)

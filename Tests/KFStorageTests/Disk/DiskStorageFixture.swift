@@ -30,7 +30,45 @@ struct DiskStorageFixture {
     }
 }
 
+extension Store {
+    static func store(_ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts) -> Store {
+        .put(Put(.staged(staged), key, facts))
+    }
+}
+
 extension DiskStorage {
+    /// Carries out one group of orders. Returns their results after the commit, or throws the first failure.
+    func carryOut(_ orders: [Store], urgent: Bool) async throws(StorageError) -> [Entry?] {
+        let outcomes = await withCheckedContinuation { continuation in
+            store([orders], urgent: urgent) { continuation.resume(returning: $0[0]) }
+        }
+        var entries: [Entry?] = []
+        for outcome in outcomes { entries.append(try outcome.get()) }
+        return entries
+    }
+
+    func store(
+        _ staged: StagedObject, for key: EntryKey, _ facts: EntryFacts, urgent: Bool
+    ) async throws(StorageError) -> Entry? {
+        try await carryOut([.store(staged, key, facts)], urgent: urgent)[0]
+    }
+
+    func renew(
+        _ entries: [Entry], _ renewal: EntryRenewal, urgent: Bool
+    ) async throws(StorageError) -> [Entry?] {
+        try await carryOut(entries.map { .renew([$0], renewal) }, urgent: urgent)
+    }
+
+    func tryEnterFlight(_ key: EntryKey) throws(StorageError) -> Bool { try enter(key) != nil }
+
+    /// The fresh and whole entries of the keys; nil for the others.
+    func freshEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
+        try lookUp(keys).map { found in
+            if case .fresh(let entry) = found { return entry }
+            return nil
+        }
+    }
+
     @discardableResult
     func put(
         _ text: String, _ key: String, identifier: String = "", _ change: (inout EntryFacts) -> Void = { _ in }
@@ -43,7 +81,7 @@ extension DiskStorage {
     func putNow(_ text: String, _ key: String) throws {
         let committed = DispatchSemaphore(value: 0)
         let (staged, facts) = try staged(text) { _ in }
-        submit([[.store(staged, EntryKey(key: key), facts)]], urgent: true) { _ in committed.signal() }
+        store([[.store(staged, EntryKey(key: key), facts)]], urgent: true) { _ in committed.signal() }
         committed.wait()
     }
 
@@ -54,9 +92,9 @@ extension DiskStorage {
         return try await carryOutWithoutRepair([[.store(staged, EntryKey(key: key), facts)]])[0][0].get()
     }
 
-    func carryOutWithoutRepair(_ groups: [[IndexOrder]]) async -> [[IndexOrder.Outcome]] {
+    func carryOutWithoutRepair(_ groups: [[Store]]) async -> [[Store.Outcome]] {
         await withCheckedContinuation { continuation in
-            writer.submit(OrderSubmission(groups, at: now()) { continuation.resume(returning: $0) }, .none)
+            writer.submit(Submission(groups, at: now()) { continuation.resume(returning: $0) }, .none)
         }
     }
 
@@ -68,7 +106,7 @@ extension DiskStorage {
         facts.format = "png"
         facts.fileExtension = "png"
         change(&facts)
-        return (try Array(text.utf8).withUnsafeBytes { try stage($0) }, facts)
+        return (try stage(Array(text.utf8)), facts)
     }
 
     /// The text under a key, if there is a fresh and whole one.

@@ -21,12 +21,12 @@ struct EqualBytesTests {
         return facts
     }
 
-    private func order(_ key: String, _ storage: DiskStorage, rewrites: Bool = false) throws -> IndexOrder {
-        try storage.order(Array(text.utf8), EntryKey(key: key), facts(rewrites: rewrites))
+    private func order(_ key: String, _ storage: DiskStorage, rewrites: Bool = false) throws -> Store {
+        try storage.prepare(Array(text.utf8), EntryKey(key: key), facts(rewrites: rewrites))
     }
 
-    private func isLink(_ order: IndexOrder) -> Bool {
-        if case .link = order { return true }
+    private func isLink(_ order: Store) -> Bool {
+        if case .put(let put) = order, case .known = put.content { return true }
         return false
     }
 
@@ -79,7 +79,7 @@ struct EqualBytesTests {
         let storage = try fixture.open()
         try await storage.put(text, "a")
         let before = try inode()
-        let staged = try Array(text.utf8).withUnsafeBytes { try storage.stage($0) }
+        let staged = try storage.stage(Array(text.utf8))
         _ = try await storage.store(staged, for: EntryKey(key: "b"), facts(), urgent: true)
         #expect(try inode() == before)
         #expect(try fixture.leftovers() == [])

@@ -162,19 +162,25 @@ struct EvictionTests {
 
     @Test("What another process stores during an eviction, and leaves to it, is evicted too")
     func overtaken() async throws {
-        let storage = try fixture.open { $0.sizeLimit = 200 }
         let other = try fixture.open { $0.sizeLimit = 200 }
+        let later = NoticeBox()
+        let storage = try fixture.open {
+            $0.evicting = { body throws(StorageError) in
+                try body { _ in
+                    guard later.all.count < 25 else { return }
+                    let text = "text \(later.all.count)"
+                    later.add(text)
+                    #expect(throws: Never.self) { try other.putNow("new \(text)", text) }
+                    // The lock is taken, so the other process evicts nothing itself.
+                    #expect((try? other.evictIfNeeded()) == Removal())
+                }
+            }
+        }
         for index in 0..<30 { try await storage.put("old text \(index)", "k\(index)") }
         fixture.time.advance(seconds: 10)
-        var later = 0
-        _ = try storage.evictIfNeeded { _ in
-            guard later < 25 else { return }
-            later += 1
-            #expect(throws: Never.self) { try other.putNow("new text \(later)", "l\(later)") }
-            // The lock is taken, so the other process evicts nothing itself.
-            #expect((try? other.evictIfNeeded()) == Removal())
-        }
-        #expect(later > 10)
+        storage.sizeLimit = 200
+        try storage.evictIfNeeded()
+        #expect(later.all.count > 10)
         #expect(try storage.storedSize() <= 200)
         #expect(try fixture.objects().count == storage.totals().objects)
     }

@@ -22,20 +22,20 @@ struct OrderTests {
     }
 
     private func staged(_ text: String, _ storage: DiskStorage) throws -> StagedObject {
-        try Array(text.utf8).withUnsafeBytes { try storage.stage($0) }
+        try storage.stage(Array(text.utf8))
     }
 
     private func order(
         _ text: String, _ key: String, identifier: String = "", _ storage: DiskStorage
-    ) throws -> IndexOrder {
+    ) throws -> Store {
         .store(try staged(text, storage), EntryKey(key: key, identifier: identifier), facts())
     }
 
     private func submit(
-        _ groups: [[IndexOrder]], _ storage: DiskStorage, urgent: Bool = true
-    ) async -> [[IndexOrder.Outcome]] {
+        _ groups: [[Store]], _ storage: DiskStorage, urgent: Bool = true
+    ) async -> [[Store.Outcome]] {
         await withCheckedContinuation { continuation in
-            storage.submit(groups, urgent: urgent) { continuation.resume(returning: $0) }
+            storage.store(groups, urgent: urgent) { continuation.resume(returning: $0) }
         }
     }
 
@@ -136,7 +136,7 @@ struct OrderTests {
     func outdated() async throws {
         let storage = try fixture.open()
         let old = try #require(try await storage.put("old", "k"))
-        let variant = IndexOrder.store(
+        let variant = Store.store(
             try staged("made of old", storage), EntryKey(key: "k", identifier: "blur:2"),
             facts(original: old.object.digest))
         let outcomes = await submit([[try order("new", "k", storage), variant]], storage)
@@ -305,8 +305,8 @@ struct OrderTests {
 struct JobQueueTests {
     private func jobs(_ rows: [Int]) -> [IndexJob] {
         let renewal = EntryRenewal(expiration: .days(1), extending: .none)
-        let groups = rows.map { [IndexOrder](repeating: .renew([], renewal), count: $0) }
-        let submission = OrderSubmission(groups, at: .now()) { _ in }
+        let groups = rows.map { [Store](repeating: .renew([], renewal), count: $0) }
+        let submission = Submission(groups, at: .now()) { _ in }
         return groups.indices.map { IndexJob($0, of: submission, since: .now) }
     }
 

@@ -50,6 +50,28 @@ struct OutdatedVariantTests {
         #expect(try damage(storage).isEmpty)
     }
 
+    @Test("A variant that another process stored goes with its original")
+    func ofOthers() async throws {
+        let (storage, other) = (try fixture.open(), try fixture.open())
+        try await storage.put("old", "key")
+        try await other.put("made", "key", identifier: "blur:2") { $0.original = digest("old") }
+        try await storage.put("new", "key")
+        #expect(try storage.text("key", identifier: "blur:2") == nil)
+        try await other.put("made", "key", identifier: "blur:2") { $0.original = digest("new") }
+        // Those of one batch count as well.
+        let groups: [[Store]] = try [("blur:3", "made of new"), ("", "newest")].map { identifier, text in
+            var facts = EntryFacts()
+            (facts.host, facts.format) = ("example.com", "png")
+            if !identifier.isEmpty { facts.original = digest("new") }
+            return [try storage.prepare(Array(text.utf8), EntryKey(key: "key", identifier: identifier), facts)]
+        }
+        _ = await withCheckedContinuation { continuation in
+            storage.store([groups.flatMap { $0 }], urgent: true) { continuation.resume(returning: $0) }
+        }
+        for identifier in ["blur:2", "blur:3"] { #expect(try storage.text("key", identifier: identifier) == nil) }
+        #expect(try damage(storage).isEmpty)
+    }
+
     @Test("verify finds a variant that was stored after its original was replaced")
     func found() async throws {
         let storage = try fixture.open()

@@ -113,7 +113,7 @@ struct PendingTouchTests {
         let keys = (0..<2500).map { EntryKey(key: "k\($0)") }
         var facts = EntryFacts()
         facts.fileExtension = "png"
-        let staged = try Array("x".utf8).withUnsafeBytes { try storage.stage($0) }
+        let staged = try storage.stage(Array("x".utf8))
         _ = await storage.carryOutWithoutRepair([keys.map { .store(staged, $0, facts) }])
         fixture.time.advance(seconds: 4000)
         for key in keys { storage.noteHit(try #require(try storage.entry(for: key)), extending: nil) }

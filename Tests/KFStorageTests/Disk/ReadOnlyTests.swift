@@ -34,12 +34,12 @@ struct ReadOnlyTests {
         let storage = try fixture.open()
         try await storage.put("x", "a")
         let directory = storage.session.directory
-        let first = try IndexCopy.State(directory)
+        let first = try IndexCopy.Version(directory)
         try await storage.put("y", "b")
-        #expect(try IndexCopy.State(directory) == first)
+        #expect(try IndexCopy.Version(directory) == first)
         storage.writer.flush(truncating: true)
         try await storage.put("z", "c")
-        #expect(try IndexCopy.State(directory) != first)
+        #expect(try IndexCopy.Version(directory) != first)
     }
 
     private func copies() throws -> [String] {

@@ -81,16 +81,32 @@ struct RoomTests {
         for index in 0..<20 { try await storage.put("content \(index)", "k\(index)") }
         let stored = try storage.storedSize()
         let roomy = try fixture.open { $0.sizeLimit = stored }
-        #expect(try !roomy.makeRoom(since: roomy.evictionCount).isWorthwhile)
+        #expect(try !roomy.makeRoom(since: roomy.evictionCount))
         #expect(try roomy.storedSize() == stored)
-        let tight = try fixture.open { $0.sizeLimit = stored - 1 }
+        let told = NoticeBox()
+        let tight = try fixture.open {
+            $0.sizeLimit = stored - 1
+            $0.evicting = { body throws(StorageError) in
+                let removal = try body(nil)
+                told.add("\(removal.entries)")
+                return removal
+            }
+        }
         let before = tight.evictionCount
-        let made = try tight.makeRoom(since: before)
-        #expect(made.isWorthwhile && made.removal.entries >= 10)
+        #expect(try tight.makeRoom(since: before))
+        #expect(told.all.compactMap { Int($0) }.first ?? 0 >= 10)
         #expect(try tight.storedSize() <= stored / 2)
         // For a store that began before that, there is room now; for the next one there is nothing to do.
-        #expect(try tight.makeRoom(since: before).isWorthwhile)
-        #expect(try !tight.makeRoom(since: tight.evictionCount).isWorthwhile)
+        #expect(try tight.makeRoom(since: before))
+        #expect(try !tight.makeRoom(since: tight.evictionCount))
+    }
+
+    @Test("A store over the limit evicts before it reports its end")
+    func overLimit() async throws {
+        let storage = try fixture.open { $0.sizeLimit = 50 }
+        for index in 0..<3 { try await storage.put("the bytes of image \(index)", "\(index)") }
+        #expect(try storage.storedSize() <= 25)
+        #expect(storage.evictionCount == 1)
     }
 
     @Test(

@@ -1,0 +1,220 @@
+import Glibc
+import KFSystem
+
+/// The writing of images: preparing the bytes, then storing them in arrays.
+extension DiskStorage {
+    /// Creates a file to write an object into.
+    package func stage() throws(StorageError) -> StagedObject {
+        guard !isReadOnly else { throw .readOnly(path: path) }
+        return try remaking { () throws(StorageError) in
+            let directory = session.directory
+            return try directory.restoring { () throws(StorageError) in try StagedObject(directory) }
+        }
+    }
+
+    /// Creates a staged file with these bytes. `digest` is their hash, if it is known.
+    package func stage(_ bytes: [UInt8], _ digest: Digest? = nil) throws(StorageError) -> StagedObject {
+        let staged = try stage()
+        try staged.write(
+            all: bytes, digest ?? bytes.withUnsafeBytes(SHA256.hash), synchronize: configuration.synchronizes)
+        return staged
+    }
+
+    /// Prepares bytes to be stored under a key. Blocks.
+    ///
+    /// They are written to `tmp` unless an object has their hash and their length. The store then only links it, and
+    /// writes the bytes if the object is not whole. On a full disk, a cache above its limit evicts first.
+    package func prepare(
+        _ bytes: [UInt8], _ key: EntryKey, _ facts: EntryFacts
+    ) throws(StorageError) -> Store {
+        let digest = bytes.withUnsafeBytes(SHA256.hash)
+        let object = StoredObject(
+            digest: digest, fileExtension: ObjectExtension(facts), size: Int64(bytes.count), modified: 0)
+        if !isReadOnly, !facts.rewrites, let status = directory.objects.status(of: object),
+            Int64(status.st_size) == object.size
+        {
+            return .put(Store.Put(.known(object, bytes), key, facts))
+        }
+        let evictions = evictionCount
+        do throws(StorageError) {
+            return .put(Store.Put(.staged(try stage(bytes, digest)), key, facts))
+        } catch let error where error.isDiskFull {
+            guard try makeRoom(since: evictions) else { throw error }
+            return .put(Store.Put(.staged(try stage(bytes, digest)), key, facts))
+        }
+    }
+
+    /// Prepares a finished file to be stored under a key. Waits until a body that was written in parts is on the disk,
+    /// if `synchronizes` is set. Blocks.
+    package func prepare(
+        _ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts
+    ) throws(StorageError) -> Store {
+        if configuration.synchronizes { try staged.synchronize() }
+        return .put(Store.Put(.staged(staged), key, facts))
+    }
+
+    /// Carries out stores. Each group (an image and its variants) is one transaction, in its order. A failed store
+    /// undoes only itself.
+    ///
+    /// `urgent` commits at once; otherwise the commit may wait up to 20 ms, or for 256 rows. `then` is called once, when
+    /// every store is committed or has failed, with an outcome for each in its place. It runs on the writer's thread, on
+    /// a worker thread after a repair or an eviction, or on the caller's thread when there is nothing to commit.
+    ///
+    /// Three failures are repaired once, and the stores that failed because of them are tried again: a damaged index is
+    /// rebuilt, a directory that was deleted from outside is recreated, and on a full disk a cache above its limit
+    /// evicts. A cache that exceeds its limit after the commit evicts before `then`.
+    package func store(
+        _ groups: [[Store]], urgent: Bool, then: @escaping @Sendable ([[Store.Outcome]]) -> Void
+    ) {
+        let limit = sizeLimit
+        var refused: [[Store.Outcome?]]?
+        if limit > 0, groups.contains(where: { $0.contains { ($0.size ?? 0) > limit } }) {
+            refused = groups.map { group in
+                group.map { store in
+                    guard let size = store.size, size > limit else { return nil }
+                    return .failure(.objectTooLarge(size: size, limit: limit))
+                }
+            }
+        }
+        run(groups, refused, urgent ? .none : .many, Repairs(evictions: evictionCount), then)
+    }
+
+    /// A failure that a repair may mend.
+    private enum Failure: CaseIterable {
+        case index, directory, room
+
+        init?(_ outcome: Store.Outcome, of store: Store) {
+            switch outcome {
+            case .failure(.corruptIndex): self = .index
+            case .failure(.system(_, _, ENOENT)) where store.size != nil: self = .directory
+            case .failure(let error) where error.isDiskFull: self = .room
+            case .success, .failure: return nil
+            }
+        }
+    }
+
+    /// The repairs that are still allowed before stores are tried again.
+    private struct Repairs {
+        var allowed = Set(Failure.allCases)
+        /// The number of evictions before the stores.
+        let evictions: Int
+    }
+
+    private func run(
+        _ groups: [[Store]], _ known: [[Store.Outcome?]]?, _ company: Company, _ repairs: Repairs,
+        _ then: @escaping Submission.Completion
+    ) {
+        if groups.isEmpty { return then([]) }
+        let (writer, number) = writerAndIndex
+        let submission = Submission(groups, known: known, at: now()) { [self] outcomes in
+            Self.dropLinked(groups, outcomes)
+            let failures = Self.failures(groups, outcomes).intersection(repairs.allowed)
+            guard !failures.isEmpty || isOverLimit else { return then(outcomes) }
+            // Repairs and evictions wait for other processes and for the writer, and this is the writer's thread.
+            Self.repairs.submit { [self] in
+                // A failure is reported later: the next store finds the cache over its limit again.
+                if isOverLimit { bestEffort { try evictIfNeeded() } }
+                if failures.isEmpty { return then(outcomes) }
+                repair(failures, groups, outcomes, index: number, repairs, then)
+            }
+        }
+        writer.submit(submission, company)
+    }
+
+    /// Removes the files of bodies that were linked to an object, not moved to its place.
+    private static func dropLinked(_ groups: [[Store]], _ outcomes: [[Store.Outcome]]) {
+        for (group, results) in zip(groups, outcomes) {
+            for (store, outcome) in zip(group, results) {
+                if case .success = outcome { store.staged?.abandon() }
+            }
+        }
+    }
+
+    private static let repairs = WorkerPool(label: "kf.index.repair", width: 2)
+
+    private static func failures(_ groups: [[Store]], _ outcomes: [[Store.Outcome]]) -> Set<Failure> {
+        var found: Set<Failure> = []
+        for (group, results) in zip(groups, outcomes) {
+            for (store, outcome) in zip(group, results) {
+                if let failure = Failure(outcome, of: store) { found.insert(failure) }
+            }
+        }
+        return found
+    }
+
+    /// Repairs what failed, and tries the stores again that failed because of it. `index` is the number of the index.
+    private func repair(
+        _ failures: Set<Failure>, _ groups: [[Store]], _ before: [[Store.Outcome]], index: UInt, _ repairs: Repairs,
+        _ then: @escaping Submission.Completion
+    ) {
+        var mended: [Failure: Result<Bool, StorageError>] = [:]
+        for failure in Failure.allCases where failures.contains(failure) {
+            mended[failure] = Result { () throws(StorageError) in
+                switch failure {
+                case .index: return try heal(index: index)
+                case .directory:
+                    _ = try remake()
+                    return true
+                case .room:
+                    // An eviction that fails leaves the disk full.
+                    let made = Result { () throws(StorageError) in try makeRoom(since: repairs.evictions) }
+                    return made == .success(true)
+                }
+            }
+        }
+        let known = zip(groups, before).map { group, outcomes in
+            zip(group, outcomes).map { store, outcome -> Store.Outcome? in
+                switch Failure(outcome, of: store).flatMap({ mended[$0] }) {
+                case .success(true): nil
+                case .success(false), nil: outcome
+                case .failure(let error): .failure(error)
+                }
+            }
+        }
+        guard known.contains(where: { $0.contains { $0 == nil } }) else { return then(known.map { $0.map { $0! } }) }
+        var next = repairs
+        next.allowed.subtract(failures)
+        // A rebuilt index may be in a directory that was deleted meanwhile.
+        if failures.contains(.index) { next.allowed.insert(.directory) }
+        run(groups, known, .none, next, then)
+    }
+
+    /// Removes this process's files in `tmp`. An object that is being written can no longer be published.
+    package func discardTemporaries() {
+        guard !isReadOnly else { return }
+        session.directory.removeOwnTemporaries()
+    }
+
+    /// Whether the last store exceeded the limit, so that `evictIfNeeded` is due.
+    var isOverLimit: Bool {
+        let partial = session.directory.partialBytes.load(ordering: .relaxed)
+        let size = writer.storedSize.load(ordering: .relaxed).adding(saturating: max(0, partial))
+        return sizeLimit > 0 && size > sizeLimit
+    }
+
+    /// Closes the cache: commits what is queued, and writes access times and counts unless another process is writing.
+    package func close() {
+        if session.isReadOnly { return }
+        // Every process that opens the index pays for a long log. A checkpoint of a short one costs this process more
+        // than that.
+        writer.flush(truncating: session.directory.logSize > Self.longLog)
+        let log = reads.withLock { log in
+            let taken = log
+            log = ReadLog()
+            return taken
+        }
+        guard !log.isEmpty, let lock = session.lock else { return }
+        // Counts are lower bounds. They are dropped rather than waited for, because a hit must cost no more than
+        // reading.
+        bestEffort {
+            guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.write) else { return }
+            defer { lock.release(byte: IndexSession.LockByte.write) }
+            try log.counts.add(to: lock)
+            guard !log.touches.isEmpty else { return }
+            try session.reader.withLock { connection throws(StorageError) in try connection.write(log.touches) }
+        }
+    }
+
+    /// The log size from which closing runs a checkpoint, in bytes.
+    private static let longLog: Int64 = 1 << 20
+}

@@ -1,0 +1,118 @@
+import Synchronization
+
+/// A change to the index and its files, as a value of one word.
+package enum Store: Sendable {
+    /// Publishes bytes under a key. The result is the entry; nil when the bytes were made from an original that has been
+    /// replaced meanwhile.
+    case put(Put)
+    /// Makes entries fresh again without changing their bytes. The result is the current first entry; nil when it was
+    /// removed or has other bytes by now.
+    indirect case renew([Entry], EntryRenewal)
+    /// Keeps the file of an entry under another key of the same source, so that it survives the entry's replacement.
+    /// The result is the new entry; nil when the old one has other bytes by now.
+    indirect case keep(Entry, as: EntryKey, EntryFacts)
+
+    /// The result of one store.
+    package typealias Outcome = Result<Entry?, StorageError>
+
+    /// Bytes that are to be published under a key.
+    package final class Put: Sendable {
+        let content: Content
+        let key: EntryKey
+        let facts: EntryFacts
+
+        init(_ content: Content, _ key: EntryKey, _ facts: EntryFacts) {
+            self.content = content
+            self.key = key
+            self.facts = facts
+        }
+    }
+
+    package enum Content: Sendable {
+        /// A finished file, which is moved to its object's place.
+        case staged(StagedObject)
+        /// Bytes that the cache seems to have. They are written only if the object is not whole inside the transaction.
+        case known(StoredObject, [UInt8])
+    }
+
+    /// The file of the bytes; nil if they are in none.
+    package var staged: StagedObject? {
+        if case .put(let put) = self, case .staged(let staged) = put.content { return staged }
+        return nil
+    }
+
+    /// The hash of the bytes to store; nil if there are none.
+    package var digest: Digest? {
+        guard case .put(let put) = self else { return nil }
+        switch put.content {
+        case .staged(let staged): return staged.digest
+        case .known(let object, _): return object.digest
+        }
+    }
+
+    /// The number of bytes to store; nil if there are none.
+    var size: Int64? {
+        guard case .put(let put) = self else { return nil }
+        switch put.content {
+        case .staged(let staged): return staged.size
+        case .known(let object, _): return object.size
+        }
+    }
+
+    /// The first row that the store touches. A batch is carried out in row order.
+    var row: Int64 {
+        switch self {
+        case .put(let put): put.key.id
+        case .renew(let entries, _): entries.first?.row ?? 0
+        case .keep(_, let key, _): key.id
+        }
+    }
+}
+
+/// Groups of stores in the `IndexWriter`'s queue. Each group is one transaction.
+final class Submission: Sendable {
+    typealias Completion = @Sendable ([[Store.Outcome]]) -> Void
+
+    private struct Progress {
+        var outcomes: [[Store.Outcome]]
+        /// The number of groups that have no outcomes yet.
+        var left: Int
+    }
+
+    let groups: [[Store]]
+    /// The outcomes that are known beforehand: of an earlier try, or of stores that cannot succeed.
+    let known: [[Store.Outcome?]]?
+    /// The time of submission.
+    let time: Timestamp
+    private let completion: Completion
+    private let progress: Mutex<Progress>
+
+    /// Requires at least one group. `completion` is called once, when every store is committed or has failed.
+    init(
+        _ groups: [[Store]], known: [[Store.Outcome?]]? = nil, at time: Timestamp,
+        completion: @escaping Completion
+    ) {
+        self.groups = groups
+        self.known = known
+        self.time = time
+        self.completion = completion
+        progress = Mutex(Progress(outcomes: Array(repeating: [], count: groups.count), left: groups.count))
+    }
+
+    /// Records that a group was committed or has failed. The last group completes the submission.
+    func finish(_ group: Int, _ outcomes: [Store.Outcome]) {
+        let all = progress.withLock { progress -> [[Store.Outcome]]? in
+            progress.outcomes[group] = outcomes
+            progress.left -= 1
+            guard progress.left == 0 else { return nil }
+            defer { progress.outcomes = [] }
+            return progress.outcomes
+        }
+        if let all { completion(all) }
+    }
+
+    /// Records that none of a group's stores was committed.
+    func fail(_ group: Int, _ error: StorageError) {
+        finish(group, groups[group].indices.map { known?[group][$0] ?? .failure(error) })
+    }
+}

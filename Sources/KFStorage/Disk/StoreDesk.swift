@@ -1,0 +1,116 @@
+import Glibc
+
+/// Carries out stores inside a transaction of the `IndexWriter`.
+struct StoreDesk {
+    let connection: Connection
+    let directory: CacheDirectory
+    /// Whether a store waits until its bytes and the file's name are on the disk.
+    let synchronizes: Bool
+
+    /// Carries out one store. `publishing` receives each new object, whose file must be removed if the store or the
+    /// commit fails.
+    func carryOut(
+        _ store: Store, at now: Timestamp, publishing: (StoredObject) -> Void
+    ) throws(StorageError) -> Entry? {
+        switch store {
+        case .put(let put): try carryOut(put, now, publishing)
+        case .renew(let entries, let renewal): try renew(entries, renewal, now)
+        case .keep(let entry, let key, let facts): try keep(entry, key, facts, now)
+        }
+    }
+
+    private func carryOut(
+        _ put: Store.Put, _ now: Timestamp, _ publishing: (StoredObject) -> Void
+    ) throws(StorageError) -> Entry? {
+        if try connection.isOutdated(put.key, madeFrom: put.facts.original) { return nil }
+        let (digest, size) =
+            switch put.content {
+            case .staged(let staged): (try staged.finishedDigest(), staged.size)
+            case .known(let object, _): (object.digest, object.size)
+            }
+        let place = try connection.place(of: digest)
+        let object: StoredObject
+        if !put.facts.rewrites, let whole = wholeObject(digest, size, put.facts, at: place) {
+            object = whole
+            if synchronizes { try directory.objects.synchronize(object) }
+        } else {
+            object = try publish(put, digest, place.known?.fileExtension ?? ObjectExtension(put.facts))
+            if place.known == nil { publishing(object) }
+        }
+        // Synchronizing a file's bytes does not put its name on the disk.
+        if synchronizes { try directory.objects.synchronizeFolder(of: object) }
+        let (entry, unused) = try connection.put(put.key, put.facts, object: object, at: place, now: now)
+        for object in unused { try connection.remove(object, from: directory) }
+        for object in try connection.trimRepresentations(of: put.key) { try connection.remove(object, from: directory) }
+        return entry
+    }
+
+    /// Returns the object of these bytes if the index and the disk have it. A rename over its file would cost ext4 a
+    /// write to the disk at once.
+    private func wholeObject(
+        _ digest: Digest, _ size: Int64, _ facts: EntryFacts, at place: ObjectPlace
+    ) -> StoredObject? {
+        guard let known = place.known, known.size == size, let fileExtension = known.fileExtension else { return nil }
+        let object = StoredObject(
+            digest: digest, fileExtension: fileExtension, size: size, modified: known.modified, pixels: facts.pixels)
+        return directory.objects.isWhole(object) ? object : nil
+    }
+
+    private func publish(
+        _ put: Store.Put, _ digest: Digest, _ fileExtension: ObjectExtension
+    ) throws(StorageError) -> StoredObject {
+        let bytes: [UInt8]
+        switch put.content {
+        case .known(_, let known): bytes = known
+        case .staged(let staged):
+            do throws(StorageError) {
+                return try staged.publish(fileExtension: fileExtension, pixels: put.facts.pixels)
+            } catch .system(_, _, ENOENT) {
+                // The file was deleted with the directory, or was stored under another key and evicted.
+                bytes = try staged.loadWritten()
+            }
+        }
+        let staged = try directory.restoring { () throws(StorageError) in try StagedObject(directory) }
+        try staged.write(all: bytes, digest, synchronize: synchronizes)
+        return try staged.publish(fileExtension: fileExtension, pixels: put.facts.pixels)
+    }
+
+    private func renew(
+        _ entries: [Entry], _ renewal: EntryRenewal, _ now: Timestamp
+    ) throws(StorageError) -> Entry? {
+        var first: Entry?
+        for (index, entry) in entries.enumerated() {
+            guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
+            else { continue }
+            try connection.renew(row: current.row, renewal, now: now)
+            if index == 0 { first = try connection.entry(entry.key) }
+        }
+        return first
+    }
+
+    private func keep(
+        _ entry: Entry, _ key: EntryKey, _ facts: EntryFacts, _ now: Timestamp
+    ) throws(StorageError) -> Entry? {
+        guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object),
+            case let place = try connection.place(of: entry.object.digest), place.known != nil
+        else { return nil }
+        let (kept, unused) = try connection.put(key, facts, object: current.object, at: place, now: now)
+        for object in unused { try connection.remove(object, from: directory) }
+        return kept
+    }
+}
+
+/// The removal of entries with their files.
+extension Connection {
+    /// Removes an entry, and its object if no other entry uses it.
+    func remove(row: Int64, from directory: CacheDirectory) throws(StorageError) {
+        for unused in try removeEntry(row: row).unused { try remove(unused, from: directory) }
+    }
+
+    /// Removes an object's file, then its row. A crash between them leaves a row without a file, which the next read
+    /// removes as a miss.
+    func remove(_ unused: UnusedObject, from directory: CacheDirectory) throws(StorageError) {
+        if let object = unused.object { try directory.objects.clear(object) }
+        try forgetObject(row: unused.row)
+    }
+}
