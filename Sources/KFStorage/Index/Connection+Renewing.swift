@@ -1,3 +1,4 @@
+/// Renewing entries that their origin has confirmed.
 extension Connection {
     private static let renewEntry = Query(
         """
