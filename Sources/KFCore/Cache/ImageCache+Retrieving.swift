@@ -52,11 +52,12 @@ extension ImageCache {
         return found ?? nil
     }
 
-    /// Counts a hit, which is written to the index soon and may extend the expiry.
-    func noteHit(_ found: FoundFile) {
+    /// Counts a hit, which may extend the expiry. It is written to the index soon, which starts a thread, or with
+    /// `waits` when the cache is closed.
+    func noteHit(_ found: FoundFile, waits: Bool = false) {
         guard found.isFresh, !found.isBorrowed, let storage = alreadyOpen else { return }
         storage.noteHit(found.entry, extending: nil)
-        storage.writeReadsSoon()
+        if !waits { storage.writeReadsSoon() }
     }
 
     /// Counts a cache miss.

@@ -112,7 +112,10 @@ extension KingfisherManager {
         return CacheExplanation(
             key: retrieval.target.key, identifier: retrieval.target.identifier, target: target?.cached,
             isTargetWhole: target?.candidate.isWhole ?? false, entries: entries,
-            plan: retrieval.plan(found.decision, choices.map { $0?.candidate }, now: now), usable: usable?.cached,
+            plan: retrieval.plan(
+                found.decision, choices.map { $0?.candidate },
+                answer: entries.first { $0.entry.key.isAnswer && retrieval.accepts($0.entry) }?.entry, now: now),
+            usable: usable?.cached,
             absence: retrieval.absence(
                 target.flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: now))
     }

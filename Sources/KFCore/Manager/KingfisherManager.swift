@@ -62,7 +62,7 @@ public final class KingfisherManager: Sendable {
         switch found.decision {
         case .serveFromMemory(let image): return found.retrieval.result(image)
         case .serve(let file):
-            file.cache.noteHit(file)
+            file.cache.noteHit(file, waits: true)
             return found.retrieval.result(.disk, file.file)
         case .serveStale(let file, renews: false)
         where retrieval.options.offline && file.entry.key == found.retrieval.target:

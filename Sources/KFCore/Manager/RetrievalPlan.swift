@@ -45,7 +45,10 @@ extension Retrieval {
     }
 
     /// Returns the plan that a decision is, with the reasons for it. `candidates` correspond to the keys of `places`.
-    func plan(_ decision: Decision, _ candidates: [Candidate?], now: Timestamp) -> RetrievalPlan {
+    /// `answer` is the remembered response without an image, if there is one.
+    func plan(
+        _ decision: Decision, _ candidates: [Candidate?], answer: Entry?, now: Timestamp
+    ) -> RetrievalPlan {
         var reasons = reasons(candidates, now)
         switch decision {
         case .need: return RetrievalPlan(.request, reasons)
@@ -58,7 +61,7 @@ extension Retrieval {
                 : RetrievalPlan(.refuse, reasons + ["only the cache may be used"])
         case .serveStale, .ask: break
         }
-        if case .entry(let answer) = answer, !answer.isExpired(at: now), !skipsDisk {
+        if let answer, !answer.isExpired(at: now), !skipsDisk {
             reasons.append(
                 "the remembered response \(HeaderLines(answer.freshness).status) does not count for this fetch")
         }
