@@ -67,6 +67,7 @@ FILES = {
     "KFStorage/Index/EntryKey": KEYS,
     "KFSystem/": CALLER,
     "KFSystem/WorkerPool": AROUND,
+    "Command/": AROUND,
     "kf/": AROUND,
 }
 
