@@ -73,13 +73,11 @@ extension ImageCache {
     }
 
     private func end(_ groups: [[StoreOrder]], _ outcomes: [[StoreOrder.Outcome]]) {
-        var deliveries = Deliveries()
-        for (group, outcomes) in zip(groups, outcomes) {
-            for (order, outcome) in zip(group, outcomes) {
-                for job in order.end(outcome) { job.manager.conclude(job, &deliveries) }
+        Turn.run { turn in
+            for (group, outcomes) in zip(groups, outcomes) {
+                for (order, outcome) in zip(group, outcomes) { order.end(outcome, &turn) }
             }
         }
-        deliveries.flush()
     }
 
     /// Publishes bytes under a key and waits for the commit.
@@ -89,7 +87,7 @@ extension ImageCache {
         let change = try await blocking.run { [self] () throws(KingfisherError) in try order(bytes, key, facts) }
         guard let change else { return nil }
         let outcome: StoreOrder.Outcome = await withUnsafeContinuation { continuation in
-            submit([[StoreOrder(change, whenDone: { continuation.resume(returning: $0) })]], urgent: true)
+            submit([[StoreOrder(change, to: self, whenDone: { continuation.resume(returning: $0) })]], urgent: true)
         }
         return try outcome.get()
     }

@@ -183,6 +183,17 @@ struct BodyStore: Sendable {
     let cache: ImageCache
     let key: EntryKey
 
+    init(cache: ImageCache, key: EntryKey) {
+        self.cache = cache
+        self.key = key
+    }
+
+    /// Returns nil if nothing may be stored.
+    init?(_ retrieval: Retrieval) {
+        if retrieval.options.cacheMemoryOnly { return nil }
+        self.init(cache: retrieval.originals, key: retrieval.original.source)
+    }
+
     /// Creates a file for a body, which can be resumed if `facts` are given. Returns nil if nothing can be stored.
     /// Blocks.
     func begin(_ facts: PartialFacts?) throws(StorageError) -> StagedObject? {

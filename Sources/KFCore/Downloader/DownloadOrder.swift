@@ -10,22 +10,24 @@ struct DownloadOrder: Sendable {
     var isRetry = false
     /// Called with the bytes as they arrive. A call with a tap has a transfer of its own.
     var tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
-    /// The place of the image in the cache; nil if no cache takes part.
-    var place: DownloadPlace?
+    /// The retrieval whose caches receive the image and have it if another process stores it first; nil if no cache takes
+    /// part.
+    var retrieval: Retrieval?
+    /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
+    var commits: Int64?
     var delegate: (any ImageDownloaderDelegate)?
     var responder: (any AuthenticationChallengeResponsible)?
 }
 
-/// The place in the cache for an image to be downloaded, with the retrieval that looks for it again.
-struct DownloadPlace: Sendable {
-    let cache: ImageCache
-    /// The key of the original image.
-    let key: EntryKey
-    /// Whether anything of the transfer may be stored.
-    let stores: Bool
-    /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
-    let commitsSeen: Int64?
-    let retrieval: Retrieval
+extension DownloadOrder {
+    /// Requires a job whose source is a URL.
+    init(_ job: ImageJob, _ url: RequestURL) {
+        let (retrieval, asking, isRetry) = job.state.withLock { ($0.retrieval, $0.asking, $0.retried > 0) }
+        self.init(
+            url: url, terms: retrieval.box.download, condition: asking.condition(retrieval), isRetry: isRetry,
+            tap: retrieval.tap, retrieval: retrieval, commits: asking.commits, delegate: job.downloader.delegate,
+            responder: job.downloader.authenticationChallengeResponder)
+    }
 }
 
 /// The identity of a transfer. Calls with equal keys share one transfer (single flight).

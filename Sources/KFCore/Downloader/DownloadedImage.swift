@@ -15,11 +15,11 @@ final class DownloadedImage: Sendable {
     let isPersonal: Bool
     /// The claim that keeps other processes from requesting the key.
     let flight: FlightHold?
-    /// The orders that store it.
-    let orders: OrderBook
+    /// The stores of it.
+    let stores: OrderBook
     /// The entry of the remote that it came from; nil if it came from its source.
     let entry: RemoteEntry?
-    /// The orders that store results made from it, until all waiters have received it; nil afterwards.
+    /// The stores of results made from it, until all waiters have received it; nil afterwards.
     private let made = Mutex<[OrderBook]?>([])
     /// Whether the delegate has received the unprocessed image.
     private let hasTold = Atomic(false)
@@ -27,7 +27,7 @@ final class DownloadedImage: Sendable {
     init(
         _ bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?, url: RequestURL? = nil,
         isPersonal: Bool = false,
-        flight: FlightHold?, orders: OrderBook, entry: RemoteEntry? = nil
+        flight: FlightHold?, stores: OrderBook, entry: RemoteEntry? = nil
     ) {
         pending = Mutex(bytes)
         self.findings = findings
@@ -35,7 +35,7 @@ final class DownloadedImage: Sendable {
         self.url = url
         self.isPersonal = isPersonal
         self.flight = flight
-        self.orders = orders
+        self.stores = stores
         self.entry = entry
     }
 
@@ -43,7 +43,7 @@ final class DownloadedImage: Sendable {
     var bytes: PendingBytes { pending.withLock { $0 } }
 
     /// Returns a closure that passes a processed image to the delegate; nil without a delegate or a URL.
-    func telling(_ delegate: (any ImageDownloaderDelegate)?) -> ((Image) -> Void)? {
+    func telling(_ delegate: (any ImageDownloaderDelegate)?) -> (@Sendable (Image) -> Void)? {
         guard let delegate, let url else { return nil }
         return { [response] made in delegate.imageDownloader(didDownload: made, for: url, with: response) }
     }
@@ -66,31 +66,36 @@ final class DownloadedImage: Sendable {
     /// Replaces the bytes in memory by the file that now contains them.
     func move(to file: StagedObject) { pending.withLock { $0 = .staged(file) } }
 
-    /// Keeps the orders of a result until all waiters have received the image. Returns false if they already have.
-    func keep(_ orders: OrderBook) -> Bool {
-        made.withLock { $0?.append(orders) } != nil
+    /// Returns the digest of the bytes, without hashing them again if their store has it.
+    func digest(stored: ImageEnding.Ordered?) throws(KingfisherError) -> Digest {
+        if let digest = stored?.order?.change.digest { return digest }
+        return try bytes.digest()
     }
 
-    /// Releases all orders, once every waiter has received the image.
-    func release() {
+    /// Keeps the stores of a result until all waiters have received the image. Returns false if they already have.
+    func keep(_ stores: OrderBook) -> Bool {
+        made.withLock { $0?.append(stores) } != nil
+    }
+
+    /// Delivers the image to all waiters of the work that brought it.
+    func deliver(of work: any SharedWork, reporting received: Int64? = nil, _ turn: inout Turn) {
+        work.table.deliver(.download(.success(.image(self))), of: work, stays: true, reporting: received, &turn)
+        release()
+    }
+
+    /// Releases all stores, once every waiter has received the image.
+    private func release() {
         let made = made.withLock { made in
             defer { made = nil }
             return made
         }
-        for orders in made ?? [] { orders.release() }
-        orders.release()
+        for stores in made ?? [] { stores.release() }
+        stores.release()
     }
 
     var format: ImageFormat { findings.format }
 
     var info: ImageInfo? { findings.info }
-}
-
-extension Result<DownloadAnswer, KingfisherError> {
-    var isImage: Bool {
-        if case .success(.image) = self { return true }
-        return false
-    }
 }
 
 /// The answer of a source.

@@ -19,15 +19,17 @@ struct FlightClaim {
     private var watch: FlightWatch?
     private var pause = firstPause
 
-    /// Returns nil if nothing is stored, because other processes would gain nothing by waiting.
-    init?(_ place: DownloadPlace, _ request: RequestOptions) {
-        guard place.stores, let storage = place.cache.alreadyOpen, !storage.isReadOnly else { return nil }
+    /// Returns nil if nothing is stored, because other processes would gain nothing by waiting. `commits` is the number of
+    /// commits by other processes when the look-up missed; nil to ask the source regardless of later ones.
+    init?(_ retrieval: Retrieval, _ commits: Int64?) {
+        guard let store = BodyStore(retrieval), let storage = store.cache.alreadyOpen, !storage.isReadOnly else {
+            return nil
+        }
         self.storage = storage
-        key = place.key
-        // Nil means that the source is asked regardless of later commits.
-        commitsSeen = place.commitsSeen
-        stall = request.transfer.timeout
-        total = request.transfer.maxTime
+        key = store.key
+        commitsSeen = commits
+        let transfer = retrieval.options.request.transfer
+        (stall, total) = (transfer.timeout, transfer.maxTime)
     }
 
     /// Claims the flight. Returns `.undecided` if another process may have stored the image since the look-up missed.

@@ -5,25 +5,26 @@ import Synchronization
 /// The request for the engine, and the effect of a failure on its host.
 extension ImageDownload {
     func transferRequest(
-        _ request: PreparedRequest, _ resumption: TransferRequest.Resumption?
+        _ request: PreparedRequest, _ resumption: TransferRequest.Resumption?, _ condition: RequestCondition?,
+        _ reportsProgress: Bool, _ priority: Float
     ) -> TransferRequest {
         var transfer = TransferRequest(
             url: request.url.text, headers: request.headers, terms: transferTerms(request))
-        transfer.priority = highestPriority
+        transfer.priority = priority
         if let resumption {
             transfer.resumption = resumption
         } else {
             transfer.condition = condition?.forTransfer
         }
         // Once an image: a server that ends every connection is left to the retry strategy.
-        transfer.survivesConnection = !isRetry
+        transfer.survivesConnection = !order.isRetry
         transfer.gate = self
-        setHooks(&transfer.hooks, request.url)
+        setHooks(&transfer.hooks, request.url, reportsProgress)
         return transfer
     }
 
     private func transferTerms(_ request: PreparedRequest) -> TransferTerms {
-        let shared = terms.transfer
+        let shared = order.terms.transfer
         guard request.credentials != shared.options.credentials || delegate != nil else { return shared }
         var transfer = shared.options
         transfer.credentials = request.credentials
@@ -34,9 +35,8 @@ extension ImageDownload {
         return TransferTerms(transfer)
     }
 
-    private func setHooks(_ hooks: inout TransferHooks, _ url: RequestURL) {
+    private func setHooks(_ hooks: inout TransferHooks, _ url: RequestURL, _ reportsProgress: Bool) {
         hooks.pause = Self.pause
-        reportsProgress = wantsProgress
         if reportsProgress {
             hooks.progress = { [unowned self] received, total in
                 table.report(received, total, of: self)
@@ -68,7 +68,7 @@ extension ImageDownload {
                 return .init(url: target.text, headers: answer.headers)
             }
         }
-        if let responder {
+        if let responder = order.responder {
             hooks.challenge = { [self] challenge in
                 let answer = await responder.answer(to: challenge)
                 switch answer {

@@ -45,22 +45,22 @@ extension ImageDownloader {
     }
 }
 
-/// A waiting call of `downloadImage`. `@unchecked Sendable` for its image, which one worker at a time uses.
-private final class DirectDownload: WorkWaiter, @unchecked Sendable {
+/// A waiting call of `downloadImage`.
+private final class DirectDownload: WorkWaiter {
     typealias Outcome = Result<ImageLoadingResult, KingfisherError>
 
     private struct State {
         var continuation: UnsafeContinuation<Outcome, Never>?
         var hasEnded = false
-        var work: WorkInFlight?
+        var work: (any SharedWork)?
+        /// The downloaded image, while it is processed.
+        var image: DownloadedImage?
     }
 
     private let url: RequestURL
     private let box: OptionsBox
     private let downloader: ImageDownloader
     private let delegate: (any ImageDownloaderDelegate)?
-    /// The downloaded image. Used on a worker only.
-    private var image: DownloadedImage?
     let wish: Wish
     private let state = Mutex(State())
 
@@ -84,7 +84,7 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
         downloader.download([(order, self)])
     }
 
-    func waits(for work: WorkInFlight) -> Bool {
+    func waits(for work: any SharedWork) -> Bool {
         state.withLock { state in
             state.work = work
             return !state.hasEnded
@@ -106,16 +106,16 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
         continuation?.resume(returning: outcome)
     }
 
-    func take(_ answer: WorkAnswer, in batch: StoreBatch) {
+    func take(_ answer: WorkAnswer, _ turn: inout Turn) {
         switch answer {
-        case .download(.success(.image(let image))): process(image, batch)
+        case .download(.success(.image(let image))): process(image, &turn)
         case .download(.success(.refused(let facts, _))), .download(.success(.unchanged(let facts, _))):
             end(.failure(.responseError(reason: .invalidHTTPStatusCode(facts.status))))
         case .download(.success(.stored)), .download(.success(.absent)), .download(.success(.imported)):
             end(.failure(.responseError(reason: .noURLResponse)))
         case .download(.failure(let error)), .made(_, .failure(let error)): end(.failure(error))
         case .made(_, .success(let made)):
-            guard let image else { return }
+            guard let image = state.withLock({ $0.image }) else { return }
             let bytes = Result { () throws(KingfisherError) in try image.bytes.load() }
             end(
                 bytes.map {
@@ -125,13 +125,16 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
         }
     }
 
-    private func process(_ image: DownloadedImage, _ batch: StoreBatch) {
-        self.image = image
+    private func process(_ image: DownloadedImage, _ turn: inout Turn) {
+        state.withLock { $0.image = image }
         let identifier = (box.value.decoding + [box.value.processor.identifier]).joined(separator: "|>")
         ImageMaking.join(
             self, in: downloader.work,
-            MakeKey(of: .downloaded(ObjectIdentifier(image)), target: EntryKey(key: "", identifier: identifier)),
-            ImageMaking.Order(of: .downloaded(image), box, encodes: false, told: image.telling(delegate)), batch)
+            MakeKey(
+                original: .downloaded(ObjectIdentifier(image)), target: EntryKey(key: "", identifier: identifier)),
+            ImageMaking.Order(
+                original: .downloaded(image), box: box, encodes: false, told: image.telling(delegate))
+        ) { $0.run(&turn) }
     }
 }
 

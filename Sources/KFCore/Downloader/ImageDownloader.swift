@@ -98,7 +98,7 @@ public final class ImageDownloader: Sendable {
     }
 
     /// The number of transfers that are running.
-    var runningTransfers: Int { work.count { ($0 as? ImageDownload)?.isRunning ?? false } }
+    var runningTransfers: Int { work.runningTransfers }
 
     /// Starts no transfers while `isHeld` is true, as when too many bodies wait to be stored.
     func changePressure(isHeld: Bool) { site.backlog.change(bytes: 0, count: isHeld ? Room.all : -Room.all) }
@@ -117,13 +117,13 @@ public final class ImageDownloader: Sendable {
                 tell(DownloadTask { [weak waiter] in waiter?.cancel() })
             }
             let key = key(order)
-            let joining = work.join(.download(key), waiter) {
-                ImageDownload(key, order, site, receiver: self, in: work, for: waiter)
+            let joining = work.join(.download(key), waiter) { wish in
+                ImageDownload(key, order, site, receiver: self, in: work, wish)
             }
             switch joining {
-            case .started(let download as ImageDownload): if let start = download.begin() { starts.append(start) }
-            case .late(let answer): late.append(LateJoin(waiter, answer, reportsSize: true))
-            case .started, .joined, .left: break
+            case .started(let download): if let start = download.begin() { starts.append(start) }
+            case .late(let answer): late.append(answer.joined(by: waiter, reportsSize: true))
+            case .joined, .left: break
             }
         }
         site.start(starts)
@@ -137,11 +137,10 @@ public final class ImageDownloader: Sendable {
             isIncomparable || order.tap != nil ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
         return DownloadKey(
             downloader: ObjectIdentifier(self), url: order.url, terms: order.terms, condition: order.condition,
-            cache: order.place.map { ObjectIdentifier($0.cache) },
+            cache: order.retrieval.map { ObjectIdentifier($0.originals) },
             delegate: order.delegate.map { ObjectIdentifier($0) },
             responder: order.responder.map { ObjectIdentifier($0) }, unique: unique)
     }
-
 }
 
 extension ImageDownloader: TransferReceiver {
@@ -149,8 +148,7 @@ extension ImageDownloader: TransferReceiver {
         var (bytes, count) = (Int64(0), 0)
         let downloads = transfers.compactMap { transfer -> ImageDownload? in
             guard let download = transfer.token as? ImageDownload else { return nil }
-            download.ended(transfer.result)
-            if let size = download.size {
+            if let size = download.ended(transfer.result) {
                 bytes += size
                 count += 1
             }

@@ -28,6 +28,14 @@ enum Decision: Sendable {
     /// Ask the remotes or the source. The expired file may be confirmed, or serve if that fails.
     case ask(stale: FoundFile?, remotes: Bool)
     case fail(KingfisherError)
+
+    /// Whether no cache has what is wanted, fresh.
+    var isMiss: Bool {
+        switch self {
+        case .need, .serveFromMemory, .serve, .make: false
+        case .serveStale, .ask, .fail: true
+        }
+    }
 }
 
 extension Retrieval {

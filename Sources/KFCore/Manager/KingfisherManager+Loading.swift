@@ -5,274 +5,238 @@ import KFStorage
 extension KingfisherManager {
     /// Fetches from the sources, after the remotes. Equal requests share one transfer (single flight).
     func fetch(_ jobs: [ImageJob]) {
-        let jobs = askRemotes(jobs)
-        guard !jobs.isEmpty else { return }
-        var orders: [(downloader: ImageDownloader, order: DownloadOrder, waiter: any WorkWaiter)] = []
-        orders.reserveCapacity(jobs.count)
         var reads: [any StoreWork] = []
-        for job in jobs where !job.isCancelled {
-            switch job.retrieval.source {
-            case .network(let resource):
-                job.countAttempts(1)
-                orders.append((job.downloader, order(job, resource.downloadURL), job))
-            case .provider(let provider):
-                ProviderRead.join(job, provider, &reads)
+        askRemotes(jobs).forEachGroup(of: { $0.downloader }) { jobs in
+            let orders = jobs.compactMap { job -> (order: DownloadOrder, waiter: any WorkWaiter)? in
+                if job.isCancelled { return nil }
+                switch job.retrieval.source {
+                case .network(let resource):
+                    job.countAttempts(1)
+                    return (DownloadOrder(job, resource.downloadURL), job)
+                case .provider(let provider):
+                    ProviderRead.join(job, provider, &reads)
+                    return nil
+                }
             }
+            jobs[0].downloader.download(orders)
         }
         StoreWorkers.shared.add(reads)
-        // There is nearly always only one downloader.
-        var rest = orders[...]
-        while let downloader = rest.first?.downloader {
-            downloader.download(rest.filter { $0.downloader === downloader }.map { ($0.order, $0.waiter) })
-            rest = rest.filter { $0.downloader !== downloader }[...]
+    }
+
+    /// Continues with the answer of a source. `work` is what the job shared with others.
+    func take(
+        _ answer: Result<DownloadAnswer, KingfisherError>, of work: WorkKey?, _ job: ImageJob, _ turn: inout Turn
+    ) {
+        let failed = { (error: KingfisherError, refusal: ResponseFacts?) in
+            Failure(error: error, refusal: refusal, work: work, asking: job.asking)
         }
-    }
-
-    private func order(_ job: ImageJob, _ url: RequestURL) -> DownloadOrder {
-        let downloader = job.downloader
-        return DownloadOrder(
-            url: url, terms: job.retrieval.box.download, condition: job.condition, isRetry: job.retried > 0,
-            tap: job.retrieval.tap,
-            place: job.retrieval.place(job.commitsSeen), delegate: downloader.delegate,
-            responder: downloader.authenticationChallengeResponder)
-    }
-
-    /// Continues with the answer of a source.
-    func take(_ answer: Result<DownloadAnswer, KingfisherError>, _ job: ImageJob, _ batch: StoreBatch) {
-        if job.isCancelled { return }
         switch answer {
         case .success(.image(let image)):
             forgetAnswer(job.retrieval)
-            finish(image, job, batch)
+            finish(image, job, &turn)
         case .success(.unchanged(let response, let flight)):
             forgetAnswer(job.retrieval)
-            guard let stale = job.stale else {
-                return fail(job, .responseError(reason: .invalidHTTPStatusCode(response.status)), &batch.deliveries)
+            let asking = job.asking
+            guard let stale = asking.stale else {
+                return fail(job, .responseError(reason: .invalidHTTPStatusCode(response.status)), &turn)
             }
-            renew(stale, job, response, flight, batch)
+            renew(stale, asking, job, response, flight, &turn)
         case .success(.stored):
             // Another process has stored the image while this one waited for its turn.
             if !job.retrieval.isLocal { job.countAttempts(-1) }
-            job.timesStored += 1
-            lookUp([job])
+            job.state.withLock { $0.timesStored += 1 }
+            lookUpAgain(job)
         case .success(.absent(let isDamaged)):
-            job.replacesInRemote = isDamaged
-            missed(job, batch)
+            job.state.withLock { $0.replacesInRemote = isDamaged }
+            missed(job, &turn)
         case .success(.imported(let members)):
-            job.membersInRemote = members
-            lookUp([job])
+            job.state.withLock { $0.membersInRemote = members }
+            lookUpAgain(job)
         case .success(.refused(let response, let isPersonal)):
-            failedSource(
-                job, .responseError(reason: .invalidHTTPStatusCode(response.status)),
-                refusal: isPersonal ? nil : response, &batch.deliveries)
-        case .failure(let error): failedSource(job, error, refusal: nil, &batch.deliveries)
+            let error = KingfisherError.responseError(reason: .invalidHTTPStatusCode(response.status))
+            failedSource(job, failed(error, isPersonal ? nil : response), &turn)
+        case .failure(let error): failedSource(job, failed(error, nil), &turn)
         }
+    }
+
+    private func lookUpAgain(_ job: ImageJob) {
+        if job.enter(.looking) { lookUp([job]) }
+    }
+
+    /// The failure of a source.
+    private struct Failure: Sendable {
+        let error: KingfisherError
+        /// The response without an image, if it may be remembered.
+        let refusal: ResponseFacts?
+        /// The work that the job shared with others.
+        let work: WorkKey?
+        let asking: Asking
     }
 
     /// Handles a failed source: the retry strategy decides first, then a stale entry may serve, then the next source is
     /// tried.
-    private func failedSource(
-        _ job: ImageJob, _ error: KingfisherError, refusal: ResponseFacts?, _ deliveries: inout Deliveries
-    ) {
-        guard !error.isCancellation, let strategy = job.retrieval.options.retryStrategy else {
-            return settle(job, .stop, error, refusal, &deliveries)
+    private func failedSource(_ job: ImageJob, _ failure: Failure, _ turn: inout Turn) {
+        guard !failure.error.isCancellation, let strategy = job.retrieval.options.retryStrategy else {
+            return settle(job, .stop, failure, &turn)
         }
-        let context = Self.context(job, error)
+        let context = Self.context(job, failure.error)
         // This strategy never waits, so a list with many failures creates no tasks.
         if let strategy = strategy as? DelayRetryStrategy {
-            return settle(job, strategy.decide(context), error, refusal, &deliveries)
+            return settle(job, strategy.decide(context), failure, &turn)
         }
         job.decide({ await strategy.decide(context) }) { [self] decision in
-            var deliveries = Deliveries()
-            settle(job, decision, error, refusal, &deliveries)
-            deliveries.flush()
+            Turn.run { settle(job, decision, failure, &$0) }
         }
     }
 
-    private func settle(
-        _ job: ImageJob, _ decision: RetryDecision, _ error: KingfisherError, _ refusal: ResponseFacts?,
-        _ deliveries: inout Deliveries
-    ) {
+    private func settle(_ job: ImageJob, _ decision: RetryDecision, _ failure: Failure, _ turn: inout Turn) {
+        let retrieval = job.retrieval
         if case .retry(let delay) = decision {
-            let rest = refusal.flatMap { RetryAfter.rest(status: $0.status, value: $0.header("retry-after")) }
-            job.retrieval.options.retryStrategy?.willRetry(Self.context(job, error), after: max(delay, rest ?? .zero))
-            job.retried += 1
-            job.arrive()
-            return deliveries.rest(
-                in: job.downloader.rests, RestQueue.Wish(job: job, span: delay, work: job.failed))
-        }
-        if let refusal, let order = answerOrder(refusal, job.retrieval) {
-            // A list counts its failures while it runs, and closing the cache commits what is queued. Waiting for the
-            // commit made a limit of 3 failures end after 180 requests instead of 9.
-            if job.retrieval.options.batchesStores {
-                job.retrieval.originals.submit([[StoreOrder(order) { _ in }]], urgent: false)
-                return giveUp(job, error, &deliveries)
+            let rest = failure.refusal.flatMap {
+                RetryAfter.rest(status: $0.status, value: $0.header("retry-after"))
             }
-            let kept = StoreOrder(order) { [self] _ in
-                var deliveries = Deliveries()
-                giveUp(job, error, &deliveries)
-                deliveries.flush()
-            }
-            return job.retrieval.originals.submit([[kept]], urgent: !job.retrieval.options.batchesStores)
+            retrieval.options.retryStrategy?.willRetry(
+                Self.context(job, failure.error), after: max(delay, rest ?? .zero))
+            job.state.withLock { $0.retried += 1 }
+            return turn.rests.append(RestQueue.Wish(job: job, span: delay, work: failure.work))
         }
-        giveUp(job, error, &deliveries)
+        guard let refusal = failure.refusal, let answer = answerOrder(refusal, retrieval) else {
+            return giveUp(job, failure, &turn)
+        }
+        // A list counts its failures while it runs, and closing the cache commits what is queued. Waiting for the
+        // commit made a limit of 3 failures end after 180 requests instead of 9.
+        let waits = !retrieval.options.batchesStores
+        let kept = StoreOrder(answer, to: retrieval.originals) { [self] _ in
+            if waits { Turn.run { giveUp(job, failure, &$0) } }
+        }
+        retrieval.originals.submit([[kept]], urgent: waits)
+        if !waits { giveUp(job, failure, &turn) }
     }
 
     private static func context(_ job: ImageJob, _ error: KingfisherError) -> RetryContext {
-        RetryContext(source: job.retrieval.source, error: error, retriedCount: job.retried, userInfo: job.userInfo)
+        job.state.withLock { state in
+            let userInfo = state.userInfo ?? RetryUserInfo()
+            state.userInfo = userInfo
+            return RetryContext(
+                source: state.retrieval.source, error: error, retriedCount: state.retried, userInfo: userInfo)
+        }
     }
 
-    private func giveUp(_ job: ImageJob, _ error: KingfisherError, _ deliveries: inout Deliveries) {
-        if let stale = job.stale, error.isOriginUnavailable,
-            serveStale(job, stale, .fail(error), &deliveries)
+    private func giveUp(_ job: ImageJob, _ failure: Failure, _ turn: inout Turn) {
+        if let stale = failure.asking.stale, failure.error.isOriginUnavailable,
+            job.retrieval.mayServeStale(stale.entry, now: cache.now)
         {
-            return
+            return serve(job, stale, .failure(failure.error), &turn)
         }
-        fail(job, error, &deliveries)
+        fail(job, failure.error, &turn)
     }
 
     /// Tries the next alternative source, or ends the job when all have failed.
-    func fail(_ job: ImageJob, _ error: KingfisherError, _ deliveries: inout Deliveries) {
+    func fail(_ job: ImageJob, _ error: KingfisherError, _ turn: inout Turn) {
         let alternatives = job.asked.options.alternativeSources
         // No alternative replaces a cancelled request, and a broken cache fails every source.
         if error.isCancellation || error.isCacheFailure || alternatives.isEmpty {
-            return deliveries.add(job, .failure(error))
+            return turn.end(job, .failure(error))
         }
-        job.errors.append(PropagationError(source: job.retrieval.source, error: error))
-        guard job.alternatives < alternatives.count else {
-            return deliveries.add(
-                job, .failure(.sourceError(reason: .alternativeSourcesExhausted(job.errors))))
+        let errors = job.state.withLock { state in
+            state.errors.append(PropagationError(source: state.retrieval.source, error: error))
+            return state.errors
         }
-        let source = alternatives[job.alternatives]
-        job.alternatives += 1
+        guard errors.count <= alternatives.count else {
+            return turn.end(job, .failure(.sourceError(reason: .alternativeSourcesExhausted(errors))))
+        }
+        let source = alternatives[errors.count - 1]
         start(job, with: source, job.asked.options.request.asking(source, insteadOf: job.asked.source))
     }
 
     /// Processes the body as requested, and orders the stores of original and result.
-    private func finish(_ image: DownloadedImage, _ job: ImageJob, _ batch: StoreBatch) {
-        let retrieval = (image.isPersonal ? job.retrieval.unstored : job.retrieval).placed(by: image.response)
+    private func finish(_ image: DownloadedImage, _ job: ImageJob, _ turn: inout Turn) {
+        let before = job.retrieval
+        let retrieval = (image.isPersonal ? before.unstored : before).placed(by: image.response)
+        job.state.withLock { $0.retrieval = retrieval }
         let origin =
             image.entry.map { retrieval.origin(of: $0) }
             ?? image.response.map { OriginFacts($0, retrieval, now: cache.now) }
-        let ending = ImageEnding(
+        var ending = ImageEnding(
             retrieval, asked: job.asked, image.entry == nil ? .fetched : .remote,
-            .bytes(image.bytes, image.format, image.info.map(PixelFacts.init)), origin: origin, flight: image.flight)
+            .bytes(image.bytes, image.format, image.info.map(PixelFacts.init)), origin: origin)
+        ending.flight = image.flight
         ending.facts.isPersonal = image.isPersonal
         ending.facts.response = image.response
         ending.facts.attempts = job.attempts
         ending.facts.check = image.findings.extent
         ending.facts.warn(image.findings.warnings)
-        (job.retrieval, job.ending) = (retrieval, ending)
-        if !job.variants.isEmpty { return finishVariants(image, job, batch) }
-        if let entry = image.entry, entry.original != nil { return finishMade(image, entry, job, batch) }
-        if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) {
-            return finishUntouched(image, job, retrieval, batch)
+        if !job.variants.isEmpty { return makeVariants(of: image, ending, job, &turn) }
+        let delegate = job.downloader.delegate
+        // A remote may have had the processed image.
+        if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) || image.entry?.original != nil {
+            if let delegate { image.tell(delegate, retrieval.options.processing) }
+            return store(ending, of: image, in: image.stores, job, &turn)
         }
+        guard job.enter(.making(.body(ending))) else { return }
         ImageMaking.join(
             job, in: downloader.work,
             MakeKey(
-                of: .downloaded(ObjectIdentifier(image)), target: retrieval.target,
+                original: .downloaded(ObjectIdentifier(image)), target: retrieval.target,
                 cache: ObjectIdentifier(retrieval.cache)),
-            ImageMaking.Order(
-                of: .downloaded(image), retrieval.box, told: image.telling(job.downloader.delegate)), batch)
-    }
-
-    private func finishUntouched(
-        _ image: DownloadedImage, _ job: ImageJob, _ retrieval: Retrieval, _ batch: StoreBatch
-    ) {
-        guard let ending = job.ending else { return }
-        if let delegate = job.downloader.delegate { image.tell(delegate, retrieval.options.processing) }
-        beginStoring(job, ending, &batch.deliveries)
-        var group: [StoreOrder] = []
-        keepOriginal(image, job, ending, &group)
-        let origin = ending.origin
-        if !retrieval.wantsOriginal {
-            keepTarget(image.bytes, retrieval, ending, image.orders, &group) { now in
-                retrieval.facts(
-                    format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin,
-                    original: nil, now: now)
-            }
-        }
-        job.ending = ending
-        submit(group, job, retrieval, batch)
-    }
-
-    /// Stores a processed image that a remote had.
-    private func finishMade(_ image: DownloadedImage, _ entry: RemoteEntry, _ job: ImageJob, _ batch: StoreBatch) {
-        guard let ending = job.ending else { return }
-        let retrieval = ending.retrieval
-        beginStoring(job, ending, &batch.deliveries)
-        var group: [StoreOrder] = []
-        let origin = ending.origin
-        keepTarget(image.bytes, retrieval, ending, image.orders, &group) { now in
-            retrieval.facts(
-                format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin,
-                original: entry.original, now: now)
-        }
-        job.ending = ending
-        submit(group, job, retrieval, batch)
+            ImageMaking.Order(original: .downloaded(image), box: retrieval.box, told: image.telling(delegate))
+        ) { $0.run(&turn) }
     }
 
     /// Continues with the outcome of a processor.
     func take(
-        _ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ job: ImageJob, _ batch: StoreBatch
+        _ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ job: ImageJob, _ turn: inout Turn
     ) {
-        if let derivation = job.derivation { return derived(result, made.orders, derivation, job, batch) }
-        guard let ending = job.ending, let image = made.downloaded else { return }
-        let retrieval = ending.retrieval
-        var group: [StoreOrder] = []
-        switch result {
-        case .failure(let error):
-            // The original is kept even if processing fails.
-            keepOriginal(image, job, ending, &group)
-            if !group.isEmpty { batch.add(group, to: retrieval.originals, urgent: !retrieval.options.batchesStores) }
-            fail(job, error, &batch.deliveries)
-        case .success(let processed):
+        guard case .making(let making) = job.stage else { return }
+        var ending =
+            switch making {
+            case .body(let ending): ending
+            case .file(let derivation): self.ending(job, derivation)
+            }
+        switch (result, making) {
+        case (.success(let processed), _):
             ending.content = .processed(processed)
             ending.facts.warn(processed.warnings)
-            beginStoring(job, ending, &batch.deliveries)
-            keepOriginal(image, job, ending, &group)
-            keepMade(
-                processed, retrieval, ending, made.orders, &group,
-                original: { ending throws(KingfisherError) in
-                    try digest(of: image.bytes, stored: ending.originalOrder)
-                })
-            job.ending = ending
-            submit(group, job, retrieval, batch)
+            store(ending, of: made.downloaded, in: made.stores, job, &turn)
+        case (.failure(let error), .body):
+            // The original is kept even if processing fails.
+            if let image = made.downloaded {
+                let group = keepOriginal(of: image, &ending, job)
+                turn.store(group, urgent: !ending.retrieval.options.batchesStores)
+            }
+            fail(job, error, &turn)
+        case (.failure(.processorError), .file(let derivation)) where isDamaged(derivation.file, job.retrieval):
+            undecodable(job, derivation, &turn)
+        case (.failure(let error), .file): fail(job, error, &turn)
         }
-    }
-
-    /// Returns the digest of the bytes, without hashing them again if their order has it.
-    func digest(of bytes: PendingBytes, stored order: StoreOrder?) throws(KingfisherError) -> Digest {
-        if let digest = order?.change.digest { return digest }
-        return try bytes.digest()
     }
 
     // MARK: Making images from cached files
 
     /// Makes the image from a cached file, or joins equal work in flight.
-    func derive(_ job: ImageJob, _ derivation: Derivation, _ batch: StoreBatch? = nil) {
-        job.derivation = derivation
-        let format = derivation.file.entry.format
+    func derive(_ job: ImageJob, _ derivation: Derivation) {
+        guard job.enter(.making(.file(derivation))) else { return }
+        let entry = derivation.file.entry
         let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
-        if !job.variants.isEmpty || retrieval.keepsBytes(of: format) {
-            let work = DerivedWork(job, self)
-            if let batch { work.run(in: batch) } else { StoreWorkers.shared.add([work]) }
-            return
+        if !job.variants.isEmpty || retrieval.keepsBytes(of: entry.format) {
+            let reading = WorkerTask { [self] turn in if !job.isCancelled { takeFile(derivation, job, &turn) } }
+            return StoreWorkers.shared.add([reading])
         }
         ImageMaking.join(
             job, in: downloader.work,
             MakeKey(
-                of: .stored(derivation.file.entry.object.digest), target: retrieval.target,
+                original: .stored(entry.object.digest), target: retrieval.target,
                 cache: ObjectIdentifier(retrieval.cache), limits: retrieval.options.decodeLimits),
-            ImageMaking.Order(of: .file(derivation.file), retrieval.box), nil)
+            ImageMaking.Order(original: .file(derivation.file), box: retrieval.box)
+        ) { StoreWorkers.shared.add([$0]) }
     }
 
     private func ending(_ job: ImageJob, _ derivation: Derivation) -> ImageEnding {
         let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
-        let ending = ImageEnding(
+        var ending = ImageEnding(
             retrieval, asked: job.asked, derivation.way, .file(derivation.file),
             origin: retrieval.isLocal ? nil : OriginFacts(derivation.file.entry))
+        ending.derivation = derivation
         ending.facts.attempts = job.attempts
         ending.facts.response = derivation.response
         if let problem = derivation.problem { ending.facts.storing.disk = .failed(problem) }
@@ -280,69 +244,32 @@ extension KingfisherManager {
     }
 
     /// Reads the file, whose bytes are the requested image or the original of several variants.
-    fileprivate func takeFile(_ job: ImageJob, _ batch: StoreBatch) {
-        guard let derivation = job.derivation else { return }
-        let ending = ending(job, derivation)
+    private func takeFile(_ derivation: Derivation, _ job: ImageJob, _ turn: inout Turn) {
+        var ending = ending(job, derivation)
         let entry = derivation.file.entry
         do throws(KingfisherError) {
             let read = try derivation.file.readAll()
             if !job.variants.isEmpty {
-                job.ending = ending
-                return finishVariants(read, entry, job, batch)
+                let original = VariantOriginal(
+                    bytes: read, format: entry.format, digest: entry.object.digest, isStored: derivation.keeps,
+                    removals: derivation.removals)
+                return makeVariants(of: original, ending, [], job, &turn)
             }
-            let bytes = PendingBytes.memory(read)
-            ending.content = .bytes(bytes, entry.format, entry.object.pixels)
-            beginStoring(job, ending, &batch.deliveries)
-            let retrieval = ending.retrieval
-            var group: [StoreOrder] = []
-            let origin = ending.origin
-            keepTarget(bytes, retrieval, ending, nil, &group) { now in
-                retrieval.facts(
-                    format: entry.format, pixels: entry.object.pixels, origin: origin, original: nil, now: now)
-            }
-            job.ending = ending
-            submit(group, job, retrieval, batch)
+            ending.content = .bytes(.memory(read), entry.format, entry.object.pixels)
+            store(ending, job, &turn)
         } catch {
-            fail(job, error, &batch.deliveries)
-        }
-    }
-
-    private func derived(
-        _ result: Result<ProcessedImage, KingfisherError>, _ orders: OrderBook, _ derivation: Derivation,
-        _ job: ImageJob, _ batch: StoreBatch
-    ) {
-        switch result {
-        case .success(let made):
-            let ending = ending(job, derivation)
-            ending.content = .processed(made)
-            ending.facts.warn(made.warnings)
-            beginStoring(job, ending, &batch.deliveries)
-            var group: [StoreOrder] = []
-            keepMade(made, ending.retrieval, ending, orders, &group) { _ in
-                derivation.file.entry.object.digest
-            }
-            job.ending = ending
-            submit(group, job, ending.retrieval, batch)
-        case .failure(let error):
-            guard case .processorError = error, isDamaged(derivation.file, job.retrieval) else {
-                return fail(job, error, &batch.deliveries)
-            }
-            undecodable(job, derivation, &batch.deliveries)
+            fail(job, error, &turn)
         }
     }
 
     /// Removes a cached file that cannot be decoded, and fetches it again if the job allows that.
-    func undecodable(_ job: ImageJob, _ derivation: Derivation, _ deliveries: inout Deliveries) {
-        job.derivation = nil
+    func undecodable(_ job: ImageJob, _ derivation: Derivation, _ turn: inout Turn) {
         let entry = derivation.file.entry
         // If the removal fails, the next look-up finds the file and fetches it again.
         bestEffort { try job.retrieval.originals.removeDamagedNow(entry.key) { $0.object == entry.object } }
         switch derivation.otherwise {
-        case .fail(let error): fail(job, error, &deliveries)
-        case .fetch(let stale, let commits):
-            job.stale = stale
-            job.commitsSeen = commits
-            fetch([job])
+        case .failure(let error): fail(job, error, &turn)
+        case .success(let asking): if job.enter(.fetching(asking)) { turn.jobs.append(job) }
         }
     }
 
@@ -354,21 +281,6 @@ extension KingfisherManager {
         }
         if case .failure(let error) = inspection { return error.isDamage }
         return false
-    }
-}
-
-/// A worker's task that reads a cached file for a job.
-private final class DerivedWork: StoreWork {
-    private let job: ImageJob
-    private let manager: KingfisherManager
-
-    init(_ job: ImageJob, _ manager: KingfisherManager) {
-        self.job = job
-        self.manager = manager
-    }
-
-    func run(in batch: StoreBatch) {
-        if !job.isCancelled { manager.takeFile(job, batch) }
     }
 }
 

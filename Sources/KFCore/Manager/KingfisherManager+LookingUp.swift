@@ -7,80 +7,64 @@ extension KingfisherManager {
     func lookUp(_ jobs: [ImageJob]) {
         var rest = jobs[...]
         while !rest.isEmpty {
-            let some = Array(rest.prefix(Self.lookedUpTogether))
+            let some = rest.prefix(Self.lookedUpTogether)
             rest = rest.dropFirst(some.count)
             StoreWorkers.blocking.submit { [self] in
-                var deliveries = Deliveries()
-                var missing: [ImageJob] = []
-                for job in some where !job.isCancelled {
-                    do throws(KingfisherError) {
-                        if try lookUp(job, &deliveries) { missing.append(job) }
-                    } catch {
-                        fail(job, error, &deliveries)
+                Turn.run { turn in
+                    for job in some where !job.isCancelled {
+                        do throws(KingfisherError) {
+                            try lookUp(job, &turn)
+                        } catch {
+                            fail(job, error, &turn)
+                        }
                     }
                 }
-                fetch(missing)
-                deliveries.flush()
             }
         }
     }
 
     private static let lookedUpTogether = 16
 
-    /// Looks for one image. Returns true if the remotes or the source must be asked.
-    private func lookUp(_ job: ImageJob, _ deliveries: inout Deliveries) throws(KingfisherError) -> Bool {
-        let isForced = job.retrieval.options.forceRefresh
-        let isFirst = !job.hasLooked && !isForced
-        job.hasLooked = !isForced
-        let found = try job.retrieval.look(asksRemotes: asksRemotes(job), isFirst: isFirst)
-        let retrieval = found.retrieval
-        job.retrieval = retrieval
-        switch found.decision {
-        case .need: return false
-        case .serveFromMemory(let image):
-            end(job, with: retrieval.result(image, asked: job.asked), &deliveries)
-            return false
-        case .serve(let file):
+    private func lookUp(_ job: ImageJob, _ turn: inout Turn) throws(KingfisherError) {
+        if case .several(let retrievals) = job.wanted { return split(job, retrievals, &turn) }
+        let (before, isFirst, timesStored) = job.state.withLock { state in
+            let isForced = state.retrieval.options.forceRefresh
+            defer { state.hasLooked = !isForced }
+            return (state.retrieval, !state.hasLooked && !isForced, state.timesStored)
+        }
+        let (retrieval, sight, decision) = try before.look(asksRemotes: asksRemotes(job), isFirst: isFirst)
+        job.state.withLock { $0.retrieval = retrieval }
+        if isFirst, decision.isMiss { retrieval.cache.noteMiss() }
+        // After three rounds in which another process stored an unusable entry, the image is fetched.
+        let commits = timesStored < 3 ? sight.commits : nil
+        switch decision {
+        case .need: break
+        case .serveFromMemory(let image) where job.variants.isEmpty:
+            turn.end(job, .success(retrieval.result(image, asked: job.asked)))
+        case .serveFromMemory(let image): makeVariants(of: retrieval.result(image), job)
+        case .serve(let file) where job.variants.isEmpty:
             file.cache.noteHit(file)
             try remember(file, retrieval)
-            end(job, with: retrieval.result(.disk, file.file, asked: job.asked), &deliveries)
-            return false
-        case .make(let file):
+            turn.end(job, .success(retrieval.result(.disk, file.file, asked: job.asked)))
+        case .serve(let file), .make(let file):
             file.cache.noteHit(file)
-            var derivation = Derivation(
-                file: file.file, way: .derived, otherwise: .fetch(stale: nil, commitsSeen: nil))
-            derivation.removals = file.isBorrowed ? nil : file.removals
-            derive(job, derivation)
-            return false
-        case .fail, .serveStale, .ask: break
-        }
-        if isFirst { retrieval.cache.noteMiss() }
-        // After three rounds in which another process stored an unusable entry, the image is fetched.
-        let commits = job.timesStored < 3 ? found.sight.commits : nil
-        switch found.decision {
+            derive(job, Derivation(file: file.file, way: .derived, removals: file.isBorrowed ? nil : file.removals))
         case .serveStale(let stale, renews: true):
-            serveWhileRevalidating(job, stale, .fetch(stale: stale, commitsSeen: commits), &deliveries)
+            serveWhileRevalidating(job, stale, .success(Asking(stale: stale, commits: commits)), &turn)
         case .ask(let stale, _):
             if let stale { stale.cache.noteHit(stale) }
-            job.commitsSeen = commits
-            job.stale = stale
-            return true
-        default: try serveWithoutRequest(job, found.decision, &deliveries)
+            if job.enter(.fetching(Asking(stale: stale, commits: commits))) { turn.jobs.append(job) }
+        case .serveStale, .fail: try serveWithoutRequest(job, decision, &turn)
         }
-        return false
-    }
-
-    private func end(_ job: ImageJob, with result: RetrieveImageResult, _ deliveries: inout Deliveries) {
-        if job.variants.isEmpty { deliveries.add(job, .success(result)) } else { makeVariants(of: result, job) }
     }
 
     /// Serves a stale image to a job that allows no fetch, or throws the error of the decision.
     func serveWithoutRequest(
-        _ job: ImageJob, _ decision: Decision, _ deliveries: inout Deliveries
+        _ job: ImageJob, _ decision: Decision, _ turn: inout Turn
     ) throws(KingfisherError) {
         switch decision {
         case .serveStale(let stale, _):
-            serve(job, stale, .fail(job.retrieval.absence(stale.entry, now: job.retrieval.cache.now)), &deliveries)
+            serve(job, stale, .failure(job.retrieval.absence(stale.entry, now: job.retrieval.cache.now)), &turn)
         case .fail(let error): throw error
         default: break
         }

@@ -5,7 +5,8 @@ import KFStorage
 extension KingfisherManager {
     /// Returns whether the remotes are asked for the image of a job.
     func asksRemotes(_ job: ImageJob) -> Bool {
-        !job.hasAskedRemotes && asksRemotes(job.retrieval)
+        let (hasAsked, retrieval) = job.state.withLock { ($0.hasAskedRemotes, $0.retrieval) }
+        return !hasAsked && asksRemotes(retrieval)
     }
 
     /// Returns whether a remote could be asked for the image now.
@@ -15,61 +16,64 @@ extension KingfisherManager {
 
     /// Asks the remotes for the images of jobs. Returns the jobs whose sources are to be asked.
     func askRemotes(_ jobs: [ImageJob]) -> [ImageJob] {
-        guard jobs.contains(where: { $0.retrieval.originals.remotes != nil && !$0.hasAskedRemotes }) else {
-            return jobs
-        }
+        guard jobs.contains(where: { $0.retrieval.originals.remotes != nil }) else { return jobs }
         var reads: [RemoteRead] = []
         var late: [any StoreWork] = []
         var others: [ImageJob] = []
-        var deliveries = Deliveries()
-        for job in jobs where !job.isCancelled {
-            guard asksRemotes(job), let remotes = job.retrieval.originals.remotes else {
-                noteNotAsked(job)
-                if job.endsAfterRemotes { endAfterRemotes(job, &deliveries) } else { others.append(job) }
-                continue
-            }
-            job.hasAskedRemotes = true
-            let (retrieval, table) = (job.retrieval, job.downloader.work)
-            let key = retrieval.remoteKey(isForTarget: job.endsAfterRemotes, usesStale: job.stale == nil)
-            switch table.join(.remote(key), job, make: { RemoteRead(key, remotes, retrieval, in: table, for: job) }) {
-            case .started(let read as RemoteRead): reads.append(read)
-            case .late(let answer): late.append(LateJoin(job, answer))
-            case .started, .joined, .left: break
+        Turn.run { turn in
+            for job in jobs where !job.isCancelled {
+                let asks = asksRemotes(job)
+                let (hasAsked, retrieval) = job.state.withLock { state in
+                    defer { state.hasAskedRemotes = true }
+                    return (state.hasAskedRemotes, state.retrieval)
+                }
+                guard asks, let remotes = retrieval.originals.remotes else {
+                    if !hasAsked { noteNotAsked(retrieval, isForTarget: job.endsAfterRemotes) }
+                    if job.endsAfterRemotes { endAfterRemotes(job, &turn) } else { others.append(job) }
+                    continue
+                }
+                let table = job.downloader.work
+                let key = retrieval.remoteKey(
+                    isForTarget: job.endsAfterRemotes, usesStale: job.asking.stale == nil)
+                switch table.join(.remote(key), job, make: { _ in RemoteRead(key, remotes, retrieval, in: table) }) {
+                case .started(let read): reads.append(read)
+                case .late(let answer): late.append(answer.joined(by: job))
+                case .joined, .left: break
+                }
             }
         }
         RemoteRead.start(reads)
         StoreWorkers.shared.add(late)
-        deliveries.flush()
         return others
     }
 
     /// Counts or reports an image for which no remote is asked.
-    private func noteNotAsked(_ job: ImageJob) {
-        guard !job.hasAskedRemotes, let remotes = job.retrieval.originals.remotes else { return }
-        if job.retrieval.mayAskRemotes {
+    private func noteNotAsked(_ retrieval: Retrieval, isForTarget: Bool) {
+        guard let remotes = retrieval.originals.remotes else { return }
+        if retrieval.mayAskRemotes {
             // They all rest or refuse.
-            if !job.endsAfterRemotes { remotes.log.count(\.misses) }
-        } else if case .network = job.retrieval.source, !job.retrieval.isShareable {
+            if !isForTarget { remotes.log.count(\.misses) }
+        } else if case .network = retrieval.source, !retrieval.isShareable {
             remotes.log.tellOnce(
                 "images whose request may identify a user (credentials, cookies, headers) are not shared with remotes")
         }
-        job.hasAskedRemotes = true
     }
 
     /// Continues a job that no remote has an image for.
-    func missed(_ job: ImageJob, _ batch: StoreBatch) {
-        let options = job.retrieval.options
-        if job.endsAfterRemotes { return endAfterRemotes(job, &batch.deliveries) }
-        guard options.onlyFromCache else { return batch.starts.jobs.append(job) }
+    func missed(_ job: ImageJob, _ turn: inout Turn) {
+        let retrieval = job.retrieval
+        if job.endsAfterRemotes { return endAfterRemotes(job, &turn) }
+        guard retrieval.options.onlyFromCache else { return turn.jobs.append(job) }
         do throws(KingfisherError) {
-            try serveWithoutRequest(job, job.retrieval.withoutRequest(job.stale, cache.now), &batch.deliveries)
+            let decision = retrieval.withoutRequest(job.asking.stale, cache.now)
+            try serveWithoutRequest(job, decision, &turn)
         } catch {
-            fail(job, error, &batch.deliveries)
+            fail(job, error, &turn)
         }
     }
 
-    private func endAfterRemotes(_ job: ImageJob, _ deliveries: inout Deliveries) {
-        deliveries.add(job, .failure(job.retrieval.absence(nil, now: cache.now)))
+    private func endAfterRemotes(_ job: ImageJob, _ turn: inout Turn) {
+        turn.end(job, .failure(job.retrieval.absence(nil, now: cache.now)))
     }
 
     // MARK: Uploads
@@ -87,7 +91,8 @@ extension KingfisherManager {
             let (url, reason) = response?.sharingBar ?? (retrieval.source.name, bar)
             return uploads.log.noteNotUploaded("\(url) \(reason); such images are not uploaded to remotes")
         }
-        var terms = RemoteUpload.Terms(replaces: job.replacesInRemote)
+        let (replaces, members) = job.state.withLock { ($0.replacesInRemote, $0.membersInRemote) }
+        var terms = RemoteUpload.Terms(replaces: replaces)
         var orders = ending.orders
         switch ending.way {
         case .fetched: terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
@@ -96,14 +101,14 @@ extension KingfisherManager {
             terms.isKnown = true
         case .remote:
             // The remote has the original.
-            orders.removeAll { $0 === ending.originalOrder }
+            orders.removeAll { $0 === ending.original?.order }
             terms.original = retrieval.original
         default: terms.original = retrieval.original
         }
         let shared = orders.compactMap { order -> RemoteUpload? in
             guard case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
             var entry = RemoteEntry(file.entry)
-            if file.entry.key.isOriginal { entry.unknown = job.membersInRemote }
+            if file.entry.key.isOriginal { entry.unknown = members }
             return RemoteUpload(entry, file, terms, to: uploads)
         }
         uploads.add(shared, from: job.downloader)

@@ -2,21 +2,12 @@ import KFStorage
 
 /// Stale images: their origin confirms them or sends new ones. If the origin is unavailable, a stale image may serve.
 extension KingfisherManager {
-    /// Serves a stale image if the options and its server allow that. Otherwise returns false and does nothing.
-    func serveStale(
-        _ job: ImageJob, _ stale: FoundFile?, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
-    ) -> Bool {
-        guard let stale, job.retrieval.mayServeStale(stale.file.entry, now: cache.now) else { return false }
-        serve(job, stale, otherwise, &deliveries)
-        return true
-    }
-
     /// Serves a stale image at once, and revalidates it in the background.
     func serveWhileRevalidating(
-        _ job: ImageJob, _ stale: FoundFile, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
+        _ job: ImageJob, _ stale: FoundFile, _ otherwise: Result<Asking, KingfisherError>, _ turn: inout Turn
     ) {
         let retrieval = job.retrieval
-        serve(job, stale, otherwise, &deliveries)
+        serve(job, stale, otherwise, &turn)
         let isNew = revalidating.withLock { $0.insert(retrieval.target).inserted }
         guard isNew else { return }
         let again = retrieval.with { options in
@@ -30,18 +21,15 @@ extension KingfisherManager {
             options.progressiveJPEG = nil
             options.request.onDataReceived = nil
         }
-        let renewing = ImageJob(self, again, for: RenewalEnd(self, retrieval.target))
-        renewing.served = stale
-        renewing.background = background.begin()
-        renewing.hasLooked = true
-        lookUp([renewing])
+        lookUp([ImageJob(self, again, for: RenewalEnd(self, retrieval.target), served: stale)])
     }
 
     func serve(
-        _ job: ImageJob, _ stale: FoundFile, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
+        _ job: ImageJob, _ stale: FoundFile, _ otherwise: Result<Asking, KingfisherError>, _ turn: inout Turn
     ) {
-        if job.variants.isEmpty, stale.file.entry.key == job.retrieval.target {
-            return deliveries.add(job, .success(job.retrieval.result(.stale, stale.file, asked: job.asked)))
+        let retrieval = job.retrieval
+        if job.variants.isEmpty, stale.file.entry.key == retrieval.target {
+            return turn.end(job, .success(retrieval.result(.stale, stale.file, asked: job.asked)))
         }
         // The result must not be stored, because it would count as fresh.
         derive(job, Derivation(file: stale.file, way: .stale, keeps: false, otherwise: otherwise))
@@ -49,7 +37,8 @@ extension KingfisherManager {
 
     /// Renews the entry that the origin has confirmed with a 304.
     func renew(
-        _ stale: FoundFile, _ job: ImageJob, _ response: ResponseFacts, _ flight: FlightHold?, _ batch: StoreBatch
+        _ stale: FoundFile, _ asking: Asking, _ job: ImageJob, _ response: ResponseFacts, _ flight: FlightHold?,
+        _ turn: inout Turn
     ) {
         let retrieval = job.retrieval
         let entry = stale.file.entry
@@ -58,55 +47,56 @@ extension KingfisherManager {
         renewal.etag = response.etag
         renewal.lastModified = response.lastModified
         renewal.freshness = retrieval.freshness(of: origin)
-        let ending = ImageEnding(
-            retrieval, asked: job.asked, .revalidated, .file(stale.file), origin: origin, flight: flight)
+        var ending = ImageEnding(retrieval, asked: job.asked, .revalidated, .file(stale.file), origin: origin)
+        ending.flight = flight
         ending.facts.response = response
         ending.facts.attempts = job.attempts
         let place = stale.cache
         guard let storage = place.alreadyOpen, !storage.isReadOnly else {
-            return giveRenewed(job, ending, stale.file, nil, &batch.deliveries)
+            return giveRenewed(job, ending, stale, nil, &turn)
         }
         do throws(KingfisherError) {
             let others = retrieval.keysOnDisk.filter { $0 != entry.key }
-            let order = StoreOrder(.renew(try place.entries(confirmedWith: entry, among: others), renewal))
-            ending.renewal = order
-            job.ending = ending
-            batch.add([order], to: place, urgent: !retrieval.options.batchesStores)
-            job.wait(for: [order], &batch.deliveries)
+            let order = StoreOrder(
+                .renew(try place.entries(confirmedWith: entry, among: others), renewal), to: place)
+            ending.renewal = (order, asking)
+            turn.store([order], urgent: !retrieval.options.batchesStores)
+            job.wait(forStoresOf: ending, &turn)
         } catch {
-            giveRenewed(job, ending, stale.file, error, &batch.deliveries)
+            giveRenewed(job, ending, stale, error, &turn)
         }
     }
 
     /// Continues when the renewal has been written to the index, or has failed.
-    func conclude(renewal: StoreOrder, _ ending: ImageEnding, _ job: ImageJob, _ deliveries: inout Deliveries) {
-        guard case .file(let file) = ending.content else { return }
+    func conclude(
+        _ renewal: StoreOrder, _ asking: Asking, _ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn
+    ) {
+        guard let stale = asking.stale else { return }
         switch renewal.outcome {
         case .success(nil)?, nil:
             // The confirmed entry no longer exists.
-            job.isUnconditional = true
-            fetch([job])
-        case .success(_?)?: giveRenewed(job, ending, file, nil, &deliveries)
-        case .failure(let error)?: giveRenewed(job, ending, file, error, &deliveries)
+            var again = asking
+            again.isUnconditional = true
+            if job.enter(.fetching(again)) { turn.jobs.append(job) }
+        case .success(_?)?: giveRenewed(job, ending, stale, nil, &turn)
+        case .failure(let error)?: giveRenewed(job, ending, stale, error, &turn)
         }
     }
 
     /// Delivers a confirmed image. If the renewal could not be written, the image is still right, and the result
     /// reports the error.
     private func giveRenewed(
-        _ job: ImageJob, _ ending: ImageEnding, _ file: CachedFile, _ problem: KingfisherError?,
-        _ deliveries: inout Deliveries
+        _ job: ImageJob, _ ending: ImageEnding, _ stale: FoundFile, _ problem: KingfisherError?, _ turn: inout Turn
     ) {
-        if let problem { ending.facts.storing.disk = .failed(problem) }
-        let isTarget = file.entry.key == ending.retrieval.target && job.stale?.cache === ending.retrieval.cache
-        if job.variants.isEmpty, isTarget {
-            return deliveries.add(job, .success(ending.result(.file(file))))
+        let retrieval = ending.retrieval
+        if job.variants.isEmpty, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
+            var ending = ending
+            if let problem { ending.facts.storing.disk = .failed(problem) }
+            return turn.end(job, .success(ending.result(.file(stale.file))))
         }
         derive(
             job,
-            Derivation(
-                file: file, way: .revalidated, response: ending.facts.response, problem: problem,
-                otherwise: .fetch(stale: nil, commitsSeen: nil)))
+            Derivation(file: stale.file, way: .revalidated, response: ending.facts.response, problem: problem))
     }
 }
 

@@ -3,18 +3,54 @@ import KFStorage
 
 /// The last stages: ordering the stores, and delivering the image when they have ended.
 extension KingfisherManager {
-    /// Orders the store of the original, once for all jobs that share it.
-    func keepOriginal(
-        _ image: DownloadedImage, _ job: ImageJob, _ ending: ImageEnding, _ group: inout [StoreOrder]
+    /// Orders the stores of an image and of its original `image`, delivers it first unless its recipient waits for them,
+    /// and concludes the job when they have ended. `book` has the stores of other jobs for the same bytes.
+    func store(
+        _ ending: ImageEnding, of image: DownloadedImage? = nil, in book: OrderBook? = nil, _ job: ImageJob,
+        _ turn: inout Turn
     ) {
+        var ending = ending
+        let options = ending.retrieval.options
+        // The images of a list are not delivered before they are stored, and are too many to be tracked.
+        if !options.batchesStores || ending.derivation != nil { ending.holdStores() }
+        if let derivation = ending.derivation,
+            isRemoved(derivation.file.entry.key, since: derivation.removals, ending.retrieval)
+        {
+            ending.retrieval = ending.retrieval.unstored
+        }
+        deliverEarly(ending, job, turn)
+        var group: [StoreOrder] = []
+        if let image, image.entry?.original == nil { group = keepOriginal(of: image, &ending, job) }
+        group += keepTarget(of: &ending, in: book) { ending throws(KingfisherError) in
+            guard case .processed = ending.content else { return image?.entry?.original }
+            guard let image else { return ending.derivation?.digest }
+            return try image.digest(stored: ending.original)
+        }
+        turn.store(group, urgent: !options.batchesStores)
+        job.wait(forStoresOf: ending, &turn)
+    }
+
+    private func deliverEarly(_ ending: ImageEnding, _ job: ImageJob, _ turn: Turn) {
+        if ending.retrieval.options.waitForCache || job.isDelivered { return }
+        do throws(KingfisherError) {
+            let result = try result(of: ending, stored: nil)
+            remember(ending, result)
+            turn.deliver(early: job, result)
+        } catch {
+            // The bytes may be readable once they have been stored.
+        }
+    }
+
+    /// Orders the store of the original, once for all jobs that share it. Returns the new stores.
+    func keepOriginal(of image: DownloadedImage, _ ending: inout ImageEnding, _ job: ImageJob) -> [StoreOrder] {
         let retrieval = ending.retrieval
-        keepServed(job, &group)
+        var group = keepServed(job)
         guard retrieval.keepsOriginal, !image.isPersonal, retrieval.mayStore(ending.origin, now: cache.now) else {
-            return
+            return group
         }
         do throws(KingfisherError) {
             let origin = ending.origin
-            let ordered = try image.orders.order(for: retrieval.original, in: retrieval.originals) {
+            let ordered = try image.stores.order(for: retrieval.original, in: retrieval.originals) {
                 () throws(KingfisherError) in
                 try retrieval.originals.order(
                     image.bytes, retrieval.original,
@@ -22,109 +58,73 @@ extension KingfisherManager {
                         format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil,
                         now: cache.now))
             }
-            guard let ordered else { return }
-            ending.originalOrder = ordered.order
+            guard let ordered else { return group }
+            ending.original = .store(ordered.order)
             if ordered.isNew { group.append(ordered.order) }
             // A job that also keeps the image in memory needs its bytes there.
-            guard let file = ordered.order.change.staged, !retrieval.usesMemory else { return }
+            guard let file = ordered.order.change.staged, !retrieval.usesMemory else { return group }
             if ordered.isNew { image.move(to: file) }
             if case .bytes(_, let format, let pixels) = ending.content {
                 ending.content = .bytes(.staged(file), format, pixels)
             }
         } catch {
             // The image is still delivered, and its result reports the error.
-            ending.originalProblem = error
+            ending.original = .failed(error)
         }
+        return group
     }
 
-    /// Orders the store of the requested image. `book` has the orders of other jobs for the same bytes.
+    /// Orders the store of the requested image, if it is another one than the original. `original` returns the digest of
+    /// the bytes that it was made from; nil if it was not made here. Returns the new store.
     func keepTarget(
-        _ bytes: PendingBytes, _ retrieval: Retrieval, _ ending: ImageEnding, _ book: OrderBook?,
-        _ group: inout [StoreOrder], facts: (Timestamp) -> EntryFacts
-    ) {
-        guard retrieval.keepsTarget, retrieval.mayStore(ending.origin, now: cache.now) else { return }
+        of ending: inout ImageEnding, in book: OrderBook?,
+        from original: (ImageEnding) throws(KingfisherError) -> Digest?
+    ) -> [StoreOrder] {
+        let (retrieval, origin, now) = (ending.retrieval, ending.origin, cache.now)
+        let bytes: PendingBytes
+        let format: ImageFormat
+        let pixels: PixelFacts?
+        switch ending.content {
+        case .bytes(let found, let its, let facts): (bytes, format, pixels) = (found, its, facts)
+        case .processed(let made):
+            if retrieval.usesMemory { ending.facts.storing.memory = .stored }
+            (bytes, format, pixels) = (.memory(made.bytes), made.format, PixelFacts(made))
+        case .file, .failure: return []
+        }
+        guard !retrieval.wantsOriginal, retrieval.keepsTarget, retrieval.mayStore(origin, now: now) else { return [] }
         do throws(KingfisherError) {
+            let digest = try original(ending)
             func make() throws(KingfisherError) -> Store? {
-                try retrieval.cache.order(bytes, retrieval.target, facts(cache.now))
+                try retrieval.cache.order(
+                    bytes, retrieval.target,
+                    retrieval.facts(format: format, pixels: pixels, origin: origin, original: digest, now: now))
             }
-            if let book {
-                guard let ordered = try book.order(for: retrieval.target, in: retrieval.cache, make: make) else {
-                    return
+            let ordered =
+                if let book {
+                    try book.order(for: retrieval.target, in: retrieval.cache, make: make)
+                } else {
+                    try make().map { (order: StoreOrder($0, to: retrieval.cache), isNew: true) }
                 }
-                ending.targetOrder = ordered.order
-                if ordered.isNew { group.append(ordered.order) }
-            } else if let change = try make() {
-                let order = StoreOrder(change)
-                ending.targetOrder = order
-                group.append(order)
-            }
+            guard let ordered else { return [] }
+            ending.target = .store(ordered.order)
+            return ordered.isNew ? [ordered.order] : []
         } catch {
-            ending.targetProblem = error
-        }
-    }
-
-    /// Orders the store of a processed image. `original` returns the digest of the bytes that it was made from.
-    func keepMade(
-        _ made: ProcessedImage, _ retrieval: Retrieval, _ ending: ImageEnding, _ book: OrderBook?,
-        _ group: inout [StoreOrder], original: (ImageEnding) throws(KingfisherError) -> Digest
-    ) {
-        if retrieval.usesMemory { ending.facts.storing.memory = .stored }
-        let origin = ending.origin
-        let digest: Digest
-        do { digest = try original(ending) } catch {
-            ending.targetProblem = error
-            return
-        }
-        keepTarget(.memory(made.bytes), retrieval, ending, book, &group) { now in
-            retrieval.facts(
-                format: made.format, pixels: PixelFacts(made), origin: origin, original: digest, now: now)
+            ending.target = .failed(error)
+            return []
         }
     }
 
     /// Keeps a served stale file under another key, so that its path stays valid when the new image replaces it.
-    private func keepServed(_ job: ImageJob, _ group: inout [StoreOrder]) {
-        guard let stale = job.served, !stale.isBorrowed else { return }
+    private func keepServed(_ job: ImageJob) -> [StoreOrder] {
+        guard let stale = job.served, !stale.isBorrowed else { return [] }
         let (entry, retrieval) = (stale.file.entry, job.retrieval)
-        guard entry.key == retrieval.target else { return }
+        guard entry.key == retrieval.target else { return [] }
         var facts = retrieval.facts(
             format: entry.format, pixels: entry.object.pixels, origin: nil, original: nil, now: cache.now)
         facts.expiration = .date(entry.expires)
         facts.extending = .none
         let key = EntryKey(key: entry.key.key, identifier: EntryKey.replacedIdentifier)
-        group.append(StoreOrder(.keep(entry, as: key, facts)))
-    }
-
-    /// Submits the orders. The job continues when they have ended.
-    func submit(_ group: [StoreOrder], _ job: ImageJob, _ retrieval: Retrieval, _ batch: StoreBatch) {
-        let urgent = !retrieval.options.batchesStores
-        if retrieval.cache === retrieval.originals {
-            batch.add(group, to: retrieval.cache, urgent: urgent)
-        } else {
-            let original = job.ending?.originalOrder
-            batch.add(group.filter { $0 === original }, to: retrieval.originals, urgent: urgent)
-            batch.add(group.filter { $0 !== original }, to: retrieval.cache, urgent: urgent)
-        }
-        job.wait(for: job.ending?.orders ?? [], &batch.deliveries)
-    }
-
-    /// Starts the storing of an image, and delivers it first unless its recipient waits for the stores.
-    func beginStoring(_ job: ImageJob, _ ending: ImageEnding, _ deliveries: inout Deliveries) {
-        // The images of a list are not delivered before they are stored, and are too many to be tracked.
-        if !ending.retrieval.options.batchesStores || job.derivation != nil { ending.holdStores() }
-        if let derivation = job.derivation,
-            isRemoved(derivation.file.entry.key, since: derivation.removals, ending.retrieval)
-        {
-            ending.retrieval = ending.retrieval.unstored
-        }
-        guard job.isEarly, !job.hasEnded else { return }
-        do throws(KingfisherError) {
-            let result = try result(of: ending, stored: nil)
-            remember(ending, result)
-            deliveries.add(job, .success(result))
-            deliveries.flush()
-        } catch {
-            // The bytes may be readable once they have been stored.
-        }
+        return [StoreOrder(.keep(entry, as: key, facts), to: stale.cache)]
     }
 
     /// Returns whether the original has been removed since it was found, or is about to be.
@@ -138,31 +138,27 @@ extension KingfisherManager {
         return entry == nil
     }
 
-    /// Delivers the image when its orders have ended.
-    func conclude(_ job: ImageJob, _ deliveries: inout Deliveries) {
-        guard let ending = job.ending else { return }
-        job.ending = nil
+    /// Delivers the image when its stores have ended.
+    func conclude(_ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
         share(ending, job)
-        if let renewal = ending.renewal { return conclude(renewal: renewal, ending, job, &deliveries) }
-        if !ending.parts.isEmpty { return concludeParts(ending, job, &deliveries) }
-        let stored = note(ending)
-        if stored == nil, let derivation = job.derivation, ending.retrieval.keepsTarget, !derivation.isAgain,
-            ending.targetOrder != nil, ending.facts.storing.diskError == nil
+        if let (order, asking) = ending.renewal { return conclude(order, asking, ending, job, &turn) }
+        if !ending.parts.isEmpty { return concludeParts(ending, job, &turn) }
+        var ending = ending
+        let stored = note(&ending)
+        if stored == nil, let derivation = ending.derivation, !derivation.isAgain, ending.target?.order != nil,
+            ending.facts.storing.diskError == nil
         {
             return deriveAgain(job, derivation, ending)
         }
-        end(job, ending, stored, &deliveries)
+        end(job, ending, stored, &turn)
     }
 
-    /// Notes the outcomes of the orders. Returns the file of the requested image, if it is stored.
-    private func note(_ ending: ImageEnding) -> StoredFile? {
+    /// Notes the outcomes of the stores. Returns the file of the requested image, if it is stored.
+    private func note(_ ending: inout ImageEnding) -> StoredFile? {
         var stored: StoredFile?
         let isOriginal = ending.retrieval.wantsOriginal
-        for (order, problem, isImage) in [
-            (ending.originalOrder, ending.originalProblem, isOriginal),
-            (ending.targetOrder, ending.targetProblem, true),
-        ] {
-            switch problem.map({ .failure($0) }) ?? order?.outcome {
+        for (outcome, isImage) in [(ending.original?.outcome, isOriginal), (ending.target?.outcome, true)] {
+            switch outcome {
             case .success(let file?)?:
                 if ending.facts.storing.diskError == nil { ending.facts.storing.disk = .stored }
                 if isImage { stored = file }
@@ -174,40 +170,38 @@ extension KingfisherManager {
     }
 
     /// Ends a job with the images that were made together.
-    private func concludeParts(_ ending: ImageEnding, _ job: ImageJob, _ deliveries: inout Deliveries) {
-        job.results = ending.parts.map { part in
-            do throws(KingfisherError) {
-                let stored = note(part)
+    private func concludeParts(_ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
+        let results = ending.parts.map { part in
+            var part = part
+            let stored = note(&part)
+            return Result { () throws(KingfisherError) in
                 let result = try result(of: part, stored: stored)
                 remember(part, result)
-                return .success(result)
-            } catch {
-                return .failure(error)
+                return result
             }
         }
-        // The recipient of the job reads all results; this one only ends the job.
-        if let first = job.results.first { deliveries.add(job, first) }
+        job.state.withLock { $0.results = results }
+        // The recipient reads all results; this one only ends the job.
+        if let first = results.first { turn.end(job, first) }
     }
 
-    private func end(
-        _ job: ImageJob, _ ending: ImageEnding, _ stored: StoredFile?, _ deliveries: inout Deliveries
-    ) {
-        do throws(KingfisherError) {
-            // The recipient already has its result, so that a failed store needs another way to be reported.
-            if job.hasEnded {
-                if !job.isCancelled, let error = ending.facts.storing.diskError {
-                    ending.retrieval.cache.tellFailedStore(ending.retrieval.target, error)
-                }
-                return
+    private func end(_ job: ImageJob, _ ending: ImageEnding, _ stored: StoredFile?, _ turn: inout Turn) {
+        // The recipient may already have its result, so that a failed store needs another way to be reported.
+        if job.isDelivered {
+            if !job.isCancelled, let error = ending.facts.storing.diskError {
+                ending.retrieval.cache.tellFailedStore(ending.retrieval.target, error)
             }
-            let result = try result(of: ending, stored: stored)
-            remember(ending, result)
-            // The image is stored, and the run that requires the remote ends.
-            if let problem = ending.retrieval.originals.remotes?.presentProblem { throw problem }
-            deliveries.add(job, .success(result))
-        } catch {
-            deliveries.add(job, .failure(error))
+            return _ = job.deliver()
         }
+        turn.end(
+            job,
+            Result { () throws(KingfisherError) in
+                let result = try result(of: ending, stored: stored)
+                remember(ending, result)
+                // The image is stored, and the run that requires the remote ends.
+                if let problem = ending.retrieval.originals.remotes?.presentProblem { throw problem }
+                return result
+            })
     }
 
     /// Makes the result, with the stored file open. The files of a batch stay closed unless they are exported. If
@@ -264,27 +258,25 @@ extension KingfisherManager {
     /// Makes the result again if its original was replaced meanwhile, because the result of the old one is not stored.
     private func deriveAgain(_ job: ImageJob, _ derivation: Derivation, _ ending: ImageEnding) {
         StoreWorkers.blocking.submit { [self] in
-            var deliveries = Deliveries()
-            let retrieval = ending.retrieval
-            do throws(KingfisherError) {
-                let newer = try retrieval.originals.firstFile(
-                    of: [retrieval.original], strict: false, where: retrieval.accepts)
-                if let newer { newer.cache.noteHit(newer) }
-                let used = derivation.file.entry.object.digest
-                if let newer, newer.isFresh, newer.file.entry.object.digest != used {
-                    var again = Derivation(
-                        file: newer.file, way: derivation.way, response: derivation.response,
-                        problem: derivation.problem, otherwise: derivation.otherwise)
-                    again.isAgain = true
-                    again.removals = newer.isBorrowed ? nil : newer.removals
-                    derive(job, again)
-                } else {
-                    end(job, ending, nil, &deliveries)
+            Turn.run { turn in
+                let retrieval = ending.retrieval
+                do throws(KingfisherError) {
+                    let newer = try retrieval.originals.firstFile(
+                        of: [retrieval.original], strict: false, where: retrieval.accepts)
+                    if let newer { newer.cache.noteHit(newer) }
+                    guard let newer, newer.isFresh, newer.file.entry.object.digest != derivation.digest else {
+                        return end(job, ending, nil, &turn)
+                    }
+                    derive(
+                        job,
+                        Derivation(
+                            file: newer.file, way: derivation.way, response: derivation.response,
+                            problem: derivation.problem, otherwise: derivation.otherwise, isAgain: true,
+                            removals: newer.isBorrowed ? nil : newer.removals))
+                } catch {
+                    turn.end(job, .failure(error))
                 }
-            } catch {
-                deliveries.add(job, .failure(error))
             }
-            deliveries.flush()
         }
     }
 }

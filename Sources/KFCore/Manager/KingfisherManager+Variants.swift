@@ -26,272 +26,175 @@ extension KingfisherManager {
     package func retrieveVariants(
         of source: Source, options: [KingfisherOptions], counting attempts: AttemptCount
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        var retrievals: [Result<Retrieval, KingfisherError>] = []
+        var results: [Result<RetrieveImageResult, KingfisherError>] = []
+        var retrievals: [Retrieval] = []
+        var places: [Int] = []
         for options in options {
             do throws(KingfisherError) {
-                retrievals.append(
-                    .success(Retrieval(source, OptionsBox(try await prepared(options, for: source)), cache)))
+                retrievals.append(Retrieval(source, OptionsBox(try await prepared(options, for: source)), cache))
+                places.append(results.count)
+                results.append(.failure(.requestError(reason: .taskCancelled)))
             } catch {
-                retrievals.append(.failure(error))
+                results.append(.failure(error))
             }
         }
-        let waiting = WaitingForVariants()
-        let variants = VariantsJob(self, retrievals, for: waiting)
-        let results = await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                waiting.begin(continuation)
-                variants.start()
-            }
-        } onCancel: {
-            variants.cancel()
+        if let first = retrievals.first {
+            let found = await self.results(of: first, .several(retrievals), counting: attempts)
+            for (place, result) in zip(places, found) { results[place] = result.map(repairable) }
         }
-        attempts.add(variants.attempts)
         return results
-    }
-}
-
-/// The recipient of the results of a `VariantsJob`.
-protocol VariantsRecipient: AnyObject, Sendable {
-    func take(_ job: VariantsJob, _ results: [Result<RetrieveImageResult, KingfisherError>])
-}
-
-private final class WaitingForVariants: VariantsRecipient {
-    typealias Results = [Result<RetrieveImageResult, KingfisherError>]
-
-    private let continuation = Mutex<UnsafeContinuation<Results, Never>?>(nil)
-
-    func begin(_ continuation: UnsafeContinuation<Results, Never>) { self.continuation.withLock { $0 = continuation } }
-
-    func take(_ job: VariantsJob, _ results: Results) {
-        continuation.withLock { continuation in
-            defer { continuation = nil }
-            return continuation
-        }?.resume(returning: results)
     }
 }
 
 /// Several images of one source.
 ///
 /// Cached images are taken as they are, and then those that a remote has. Of the others, those with the same bytes and
-/// the same decoding are made together, and each of the rest alone. `@unchecked Sendable` for `shared`, which is written
-/// before the job starts that reads it.
-final class VariantsJob: ImageRecipient, @unchecked Sendable {
-    private struct State {
-        var results: [Result<RetrieveImageResult, KingfisherError>?]
-        var jobs: [ImageJob] = []
-        var open = 1
-        /// The indices of images to be made together that no remote has.
-        var missed: [Int] = []
-        var isCancelled = false
-        var attempts = 0
-    }
-
-    private let manager: KingfisherManager
-    private let retrievals: [Result<Retrieval, KingfisherError>]
-    private let recipient: any VariantsRecipient
-    /// The number of the job among those of its recipient.
-    let number: Int
-    /// The indices of the images that the shared job makes.
-    private var shared: [Int] = []
-    private let state: Mutex<State>
-
-    init(
-        _ manager: KingfisherManager, _ retrievals: [Result<Retrieval, KingfisherError>],
-        for recipient: any VariantsRecipient, number: Int = 0
-    ) {
-        self.manager = manager
-        self.retrievals = retrievals
-        self.recipient = recipient
-        self.number = number
-        state = Mutex(State(results: retrievals.map { _ in nil }))
-    }
-
-    /// The number of requests made.
-    var attempts: Int { state.withLock { $0.attempts } }
-
-    func start() { StoreWorkers.blocking.submit { [self] in split() } }
-
-    func cancel() {
-        let jobs = state.withLock { state in
-            state.isCancelled = true
-            return state.jobs
-        }
-        for job in jobs { job.cancel() }
-    }
-
-    func cancelUnlessStarted() {
-        for job in state.withLock({ $0.jobs }) { job.cancelUnlessStarted() }
-    }
-
-    private func split() {
-        var jobs: [ImageJob] = []
-        var together: [Retrieval] = []
-        // The images to be made together are asked of the remotes one by one.
-        var askedAlone: [ImageJob] = []
-        for (index, retrieval) in retrievals.enumerated() {
+/// the same decoding are made together, and each of the rest alone.
+extension KingfisherManager {
+    /// Looks for the images of a job, and starts jobs for those that are not cached.
+    func split(_ job: ImageJob, _ retrievals: [Retrieval], _ turn: inout Turn) {
+        var split = Split(retrievals.count)
+        var together: [Int] = []
+        for (place, retrieval) in retrievals.enumerated() {
             do throws(KingfisherError) {
-                let retrieval = try retrieval.get()
-                if var found = try manager.cachedImage(retrieval) {
-                    found.repairer = manager
-                    state.withLock { $0.results[index] = .success(found) }
-                } else if retrieval.canShareDecoding(with: together.first) {
-                    together.append(retrieval)
-                    let job = ImageJob(manager, retrieval, for: self, number: index)
-                    (job.hasLooked, job.endsAfterRemotes) = (true, true)
-                    askedAlone.append(job)
+                if let found = try cachedImage(retrieval) {
+                    split.results[place] = .success(found)
+                } else if retrieval.canShareDecoding(with: together.first.map { retrievals[$0] }) {
+                    together.append(place)
                 } else {
-                    jobs.append(ImageJob(manager, retrieval, for: self, number: index))
+                    split.add([place]) { ImageJob(self, retrieval, for: job, number: $0) }
                 }
             } catch {
-                state.withLock { $0.results[index] = .failure(error) }
+                split.results[place] = .failure(error)
             }
         }
-        manager.cache.alreadyOpen?.writeReadsSoon()
-        if let first = askedAlone.first, manager.asksRemotes(first) {
-            jobs += askedAlone
-        } else if let job = makeTogether(askedAlone.map(\.number)) {
-            jobs.append(job)
-        }
-        start(jobs)
-        land([])
-    }
-
-    /// Returns the job that makes images together; nil for none.
-    private func makeTogether(_ indices: [Int]) -> ImageJob? {
-        if indices.isEmpty { return nil }
-        shared = indices
-        let together = indices.compactMap { index in
-            if case .success(let retrieval) = retrievals[index] { retrieval } else { nil }
-        }
-        guard let first = together.first else { return nil }
-        let original = Retrieval(first.source, first.box.ofOriginal, manager.cache)
-        let job = ImageJob(manager, original, for: self, number: -1)
-        job.variants = together
-        return job
-    }
-
-    private func start(_ jobs: [ImageJob]) {
-        let isCancelled = state.withLock { state in
-            state.jobs += jobs
-            state.open += jobs.count
-            return state.isCancelled
-        }
-        if isCancelled { for job in jobs { job.cancel() } }
-        manager.start(jobs)
-    }
-
-    func take(_ ended: [EndedImage]) { land(ended) }
-
-    private func land(_ ended: [EndedImage]) {
-        let (results, missed) = state.withLock {
-            state -> ([Result<RetrieveImageResult, KingfisherError>]?, missed: [Int]) in
-            for image in ended {
-                state.attempts += image.job.attempts
-                if image.job.endsAfterRemotes, case .failure(let error) = image.result,
-                    !error.isCancellation, !error.isCacheFailure
-                {
-                    state.missed.append(image.job.number)
-                    continue
-                }
-                if image.job.number >= 0 {
-                    state.results[image.job.number] = image.result
-                    continue
-                }
-                // Read once, because the stores of a cancelled job may still end meanwhile.
-                let made = image.job.results
-                for (place, index) in shared.enumerated() {
-                    state.results[index] = made.isEmpty ? image.result : made[place]
+        cache.alreadyOpen?.writeReadsSoon()
+        if let first = together.first, asksRemotes(retrievals[first]) {
+            for place in together {
+                split.add([place]) {
+                    ImageJob(self, retrievals[place], .oneOfRemotes, for: job, number: $0, asking: Asking())
                 }
             }
-            state.open -= max(1, ended.count)
-            guard state.open == 0 else { return (nil, []) }
-            if !state.missed.isEmpty, !state.isCancelled {
-                defer { (state.missed, state.open) = ([], 1) }
-                return (nil, state.missed.sorted())
-            }
-            state.jobs = []
-            return (state.results.map { $0 ?? .failure(.requestError(reason: .taskCancelled)) }, [])
+        } else {
+            split.add(together: together, of: retrievals, for: job)
         }
-        if let job = makeTogether(missed) {
-            start([job])
-            land([])
-        }
-        if let results { recipient.take(self, results) }
+        guard job.enter(.split(split)) else { return }
+        if split.jobs.isEmpty { land([], of: job, retrievals, &turn) } else { start(split.jobs) }
     }
+
+    /// Takes the ends of a job's parts. The last one ends the job, unless images that no remote has are to be made.
+    fileprivate func land(_ ended: [EndedImage], of job: ImageJob, _ retrievals: [Retrieval], _ turn: inout Turn) {
+        let next = job.split { split, state -> [ImageJob]? in
+            for image in ended { split.take(image) }
+            guard split.open == 0 else { return nil }
+            let missed = state.isCancelled ? [] : split.missed.sorted()
+            (split.missed, split.jobs, split.places) = ([], [], [])
+            split.add(together: missed, of: retrievals, for: job)
+            return split.jobs
+        }
+        for image in ended { job.countAttempts(image.job.attempts) }
+        guard let next, let next else { return }
+        if !next.isEmpty { return start(next) }
+        let results = job.split { split, _ in
+            split.results.map { $0 ?? .failure(.requestError(reason: .taskCancelled)) }
+        }
+        guard let results, let first = results.first else { return }
+        job.state.withLock { $0.results = results }
+        turn.end(job, first)
+    }
+}
+
+extension ImageJob: ImageRecipient {
+    func take(_ ended: [EndedImage]) {
+        if case .several(let retrievals) = wanted { Turn.run { manager.land(ended, of: self, retrievals, &$0) } }
+    }
+}
+
+extension Split {
+    /// Adds the job that makes images together.
+    fileprivate mutating func add(together places: [Int], of retrievals: [Retrieval], for job: ImageJob) {
+        guard let first = places.first.map({ retrievals[$0] }) else { return }
+        let original = Retrieval(first.source, first.box.ofOriginal, job.manager.cache)
+        add(places) { number in
+            ImageJob(job.manager, original, .together(places.map { retrievals[$0] }), for: job, number: number)
+        }
+    }
+}
+
+/// The bytes that several images are made from.
+struct VariantOriginal: Sendable {
+    let bytes: [UInt8]
+    let format: ImageFormat
+    let digest: Digest
+    /// Whether the images may be stored.
+    var isStored = true
+    /// The count of removals of the original's cache when it was found; nil for one that was just fetched.
+    var removals: UInt64?
 }
 
 /// Making several images from the same bytes.
 extension KingfisherManager {
-    func finishVariants(_ image: DownloadedImage, _ job: ImageJob, _ batch: StoreBatch) {
-        guard let ending = job.ending else { return }
-        var group: [StoreOrder] = []
-        keepOriginal(image, job, ending, &group)
+    func makeVariants(of image: DownloadedImage, _ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
+        var ending = ending
+        let group = keepOriginal(of: image, &ending, job)
         do throws(KingfisherError) {
-            let digest = try digest(of: image.bytes, stored: ending.originalOrder)
-            let bytes = try image.bytes.load()
-            makeVariants(bytes, image.format, digest, isStored: !image.isPersonal, &group, job, batch)
+            let original = VariantOriginal(
+                bytes: try image.bytes.load(), format: image.format, digest: try image.digest(stored: ending.original),
+                isStored: !image.isPersonal)
+            makeVariants(of: original, ending, group, job, &turn)
         } catch {
-            fail(job, error, &batch.deliveries)
+            turn.store(group, urgent: !ending.retrieval.options.batchesStores)
+            fail(job, error, &turn)
         }
     }
 
-    func finishVariants(_ bytes: [UInt8], _ entry: Entry, _ job: ImageJob, _ batch: StoreBatch) {
-        var group: [StoreOrder] = []
-        makeVariants(
-            bytes, entry.format, entry.object.digest, isStored: job.derivation?.keeps ?? true,
-            since: job.derivation?.removals, &group, job, batch)
-    }
-
-    /// Makes the variants from a cached original.
+    /// Makes the variants from an original in memory.
     func makeVariants(of original: RetrieveImageResult, _ job: ImageJob) {
-        StoreWorkers.shared.add([FoundOriginal(original, job, self)])
-    }
-
-    /// Makes the variants. `removals` is the memory cache's count of removals when the original was found.
-    fileprivate func finishVariants(
-        _ original: RetrieveImageResult, since removals: UInt64, _ job: ImageJob, _ batch: StoreBatch
-    ) {
-        do throws(KingfisherError) {
-            let bytes = try original.loadData()
-            let ending = ImageEnding(
-                job.retrieval, asked: job.asked, .derived, .failure(job.retrieval.absence(nil, now: cache.now)),
-                origin: original.origin(for: job.retrieval))
-            ending.facts.attempts = job.attempts
-            job.ending = ending
-            var group: [StoreOrder] = []
-            let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
-            makeVariants(
-                bytes, original.facts.format, digest, isStored: true, since: removals, &group, job, batch)
-        } catch {
-            fail(job, error, &batch.deliveries)
+        let retrieval = job.retrieval
+        let removals = retrieval.originals.memory.removals
+        let work = WorkerTask { [self] turn in
+            do throws(KingfisherError) {
+                let bytes = try original.loadData()
+                var ending = ImageEnding(
+                    retrieval, asked: job.asked, .derived, .failure(retrieval.absence(nil, now: cache.now)),
+                    origin: original.origin(for: retrieval))
+                ending.facts.attempts = job.attempts
+                let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
+                let found = VariantOriginal(
+                    bytes: bytes, format: original.facts.format, digest: digest, removals: removals)
+                makeVariants(of: found, ending, [], job, &turn)
+            } catch {
+                fail(job, error, &turn)
+            }
         }
+        StoreWorkers.shared.add([work])
     }
 
-    private func makeVariants(
-        _ bytes: [UInt8], _ format: ImageFormat, _ digest: Digest, isStored: Bool, since removals: UInt64? = nil,
-        _ group: inout [StoreOrder], _ job: ImageJob, _ batch: StoreBatch
+    /// Makes the variants, and stores them with the stores of `group`.
+    func makeVariants(
+        of original: VariantOriginal, _ ending: ImageEnding, _ group: [StoreOrder], _ job: ImageJob,
+        _ turn: inout Turn
     ) {
-        guard let ending = job.ending else { return }
-        let made = VariantMaker.make(job.variants, of: bytes, format)
+        var (ending, group) = (ending, group)
+        let retrieval = ending.retrieval
+        let made = VariantMaker.make(job.variants, of: original.bytes, original.format)
         ending.holdStores()
         let isKept =
-            isStored
-            && (removals == nil || !isRemoved(ending.retrieval.original, since: removals, ending.retrieval))
-        ending.parts = zip(job.variants, made).map { retrieval, result in
-            var retrieval = retrieval.of(representation: ending.retrieval.target.representation)
-            if !isKept { retrieval = retrieval.unstored }
-            let part = ImageEnding(
-                retrieval, asked: retrieval, ending.way.ofResults, ImageEnding.Content(result), origin: ending.origin)
+            original.isStored
+            && (original.removals == nil || !isRemoved(retrieval.original, since: original.removals, retrieval))
+        ending.parts = zip(job.variants, made).map { variant, result in
+            var variant = variant.of(representation: retrieval.target.representation)
+            if !isKept { variant = variant.unstored }
+            var part = ImageEnding(
+                variant, asked: variant, ending.way.ofResults, ImageEnding.Content(result), origin: ending.origin)
             part.facts = ending.facts
-            part.originalOrder = ending.originalOrder
-            part.originalProblem = ending.originalProblem
-            if case .processed(let image) = part.content {
-                part.facts.warn(image.warnings)
-                keepMade(image, retrieval, part, nil, &group) { _ in digest }
-            }
+            part.original = ending.original
+            if case .processed(let image) = part.content { part.facts.warn(image.warnings) }
+            group += keepTarget(of: &part, in: nil) { _ in original.digest }
             return part
         }
-        submit(group, job, ending.retrieval, batch)
+        turn.store(group, urgent: !retrieval.options.batchesStores)
+        job.wait(forStoresOf: ending, &turn)
     }
 }
 
@@ -301,25 +204,6 @@ extension ImageEnding.Content {
         case .success(let image): self = .processed(image)
         case .failure(let error): self = .failure(error)
         }
-    }
-}
-
-/// A worker's task that makes variants from a cached original.
-private final class FoundOriginal: StoreWork {
-    private let original: RetrieveImageResult
-    private let job: ImageJob
-    private let manager: KingfisherManager
-    private let removals: UInt64
-
-    init(_ original: RetrieveImageResult, _ job: ImageJob, _ manager: KingfisherManager) {
-        self.original = original
-        removals = job.retrieval.originals.memory.removals
-        self.job = job
-        self.manager = manager
-    }
-
-    func run(in batch: StoreBatch) {
-        if !job.isCancelled { manager.finishVariants(original, since: removals, job, batch) }
     }
 }
 

@@ -110,29 +110,42 @@ public final class KingfisherManager: Sendable {
     func retrieveImage(
         with source: Source, options: KingfisherOptions, counting attempts: AttemptCount, isRepairable: Bool
     ) async throws(KingfisherError) -> RetrieveImageResult {
-        let waiting = WaitingForImage()
-        let job = ImageJob(self, Retrieval(source, OptionsBox(identified(options)), cache), for: waiting)
-        let result = await withTaskCancellationHandler {
+        let retrieval = Retrieval(source, OptionsBox(identified(options)), cache)
+        let image = try await results(of: retrieval, .one, counting: attempts)[0].get()
+        return isRepairable ? repairable(image) : image
+    }
+
+    /// Returns a cached image that is retrieved again if it turns out to be damaged.
+    func repairable(_ image: RetrieveImageResult) -> RetrieveImageResult {
+        var image = image
+        if ![.fetched, .derived, .remote].contains(image.way) { image.repairer = self }
+        return image
+    }
+
+    /// Runs a job for a waiting call. Returns as many results as are wanted.
+    func results(
+        of retrieval: Retrieval, _ wanted: ImageJob.Wanted, counting attempts: AttemptCount
+    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+        let call = WaitingCall()
+        let job = ImageJob(self, retrieval, wanted, for: call)
+        let results = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
-                waiting.begin(continuation)
-                start(job, with: source, options.request)
+                call.begin(continuation)
+                start(job, with: retrieval.source, retrieval.options.request)
             }
         } onCancel: {
             job.cancel()
         }
         attempts.add(job.attempts)
-        var image = try result.get()
-        if isRepairable, ![.fetched, .derived, .remote].contains(image.way) { image.repairer = self }
-        return image
+        return results
     }
 
     // MARK: Stages
 
     /// Starts a job with one of its sources. A modifier without an identity runs first.
     func start(_ job: ImageJob, with source: Source, _ request: RequestOptions) {
-        if job.isEarly, job.background == nil { job.background = background.begin() }
         guard case .network(let resource) = source, !request.isPrepared else {
-            if job.alternatives > 0 { place(job, source, request) }
+            if job.state.withLock({ !$0.errors.isEmpty }) { place(job, source, request) }
             return start([job])
         }
         Task { [self] in
@@ -140,9 +153,7 @@ public final class KingfisherManager: Sendable {
                 place(job, source, try await request.prepared(for: resource.downloadURL))
                 start([job])
             } catch {
-                var deliveries = Deliveries()
-                fail(job, error, &deliveries)
-                deliveries.flush()
+                Turn.run { fail(job, error, &$0) }
             }
         }
     }
@@ -150,60 +161,67 @@ public final class KingfisherManager: Sendable {
     private func place(_ job: ImageJob, _ source: Source, _ request: RequestOptions) {
         var options = job.asked.options
         options.request = request
-        job.retrieval = Retrieval(source, OptionsBox(identified(options)), cache)
-        (job.hasLooked, job.hasAskedRemotes, job.retried, job.stale, job.derivation) = (false, false, 0, nil, nil)
-        (job.commitsSeen, job.timesStored) = (nil, 0)
+        let retrieval = Retrieval(source, OptionsBox(identified(options)), cache)
+        job.state.withLock { state in
+            state.retrieval = retrieval
+            (state.hasLooked, state.hasAskedRemotes, state.timesStored, state.retried) = (false, false, 0, 0)
+        }
+        job.enter(.looking)
     }
 
     /// Starts jobs: memory hits end, known misses are fetched, and the others are looked up on disk.
     func start(_ jobs: [ImageJob]) {
-        var deliveries = Deliveries()
-        var missing: [ImageJob] = []
         var unknown: [ImageJob] = []
-        for job in jobs where !job.isCancelled {
-            let retrieval = job.retrieval
-            if job.hasLooked || retrieval.options.forceRefresh && !retrieval.remembersAnswers {
-                missing.append(job)
-            } else if !retrieval.options.forceRefresh, job.variants.isEmpty, let image = retrieval.inMemory {
-                deliveries.add(job, .success(retrieval.result(image, asked: job.asked)))
-            } else {
-                unknown.append(job)
+        Turn.run { turn in
+            for job in jobs where !job.isCancelled {
+                let retrieval = job.retrieval
+                switch (job.stage, job.wanted) {
+                case (.fetching, _): turn.jobs.append(job)
+                case (_, .several): unknown.append(job)
+                case _ where retrieval.options.forceRefresh && !retrieval.remembersAnswers:
+                    if job.enter(.fetching(Asking())) { turn.jobs.append(job) }
+                case (_, .one) where !retrieval.options.forceRefresh:
+                    if let image = retrieval.inMemory {
+                        turn.end(job, .success(retrieval.result(image, asked: job.asked)))
+                    } else {
+                        unknown.append(job)
+                    }
+                default: unknown.append(job)
+                }
             }
+            lookUp(unknown)
         }
-        fetch(missing)
-        lookUp(unknown)
-        deliveries.flush()
     }
 }
 
-/// A waiting call for one image.
-private final class WaitingForImage: ImageRecipient {
-    typealias Outcome = Result<RetrieveImageResult, KingfisherError>
+/// A waiting call.
+private final class WaitingCall: ImageRecipient {
+    typealias Results = [Result<RetrieveImageResult, KingfisherError>]
 
     private struct State {
-        var continuation: UnsafeContinuation<Outcome, Never>?
-        /// The outcome, if a cancellation came before the call began to wait.
-        var outcome: Outcome?
+        var continuation: UnsafeContinuation<Results, Never>?
+        /// The results, if a cancellation came before the call began to wait.
+        var results: Results?
     }
 
     private let state = Mutex(State())
 
-    func begin(_ continuation: UnsafeContinuation<Outcome, Never>) {
-        let outcome = state.withLock { state in
-            if state.outcome == nil { state.continuation = continuation }
-            return state.outcome
+    func begin(_ continuation: UnsafeContinuation<Results, Never>) {
+        let results = state.withLock { state in
+            if state.results == nil { state.continuation = continuation }
+            return state.results
         }
-        if let outcome { continuation.resume(returning: outcome) }
+        if let results { continuation.resume(returning: results) }
     }
 
     func take(_ ended: [EndedImage]) {
-        guard let outcome = ended.first?.result else { return }
+        guard let results = ended.first?.results else { return }
         let continuation = state.withLock { state in
-            if state.continuation == nil { state.outcome = outcome }
+            if state.continuation == nil { state.results = results }
             defer { state.continuation = nil }
             return state.continuation
         }
-        continuation?.resume(returning: outcome)
+        continuation?.resume(returning: results)
     }
 }
 

@@ -2,91 +2,113 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// One requested image on its way through the stages.
+/// One retrieval on its way through the stages.
 ///
-/// `@unchecked Sendable`, because one stage at a time owns it and the queues between the stages hand it over. State
-/// that a cancelling thread may touch is under the lock.
-final class ImageJob: WorkWaiter, @unchecked Sendable {
-    private struct State {
+/// One thread at a time works on a job: the one that a stage's queue has handed it to. It reads the stage, works on
+/// values of its own, and enters the next stage. A cancelling thread comes at any time; the lock is all that they share.
+final class ImageJob: WorkWaiter {
+    /// The images that a job brings.
+    enum Wanted: Sendable {
+        case one
+        /// One image, for which only the remotes are asked.
+        case oneOfRemotes
+        /// Several images of one source, each in its own way.
+        case several([Retrieval])
+        /// Several images that are made together. The image of the job itself is their original.
+        case together([Retrieval])
+    }
+
+    /// What a job waits for. A cancellation ends the wait.
+    enum Wait: Sendable {
+        case nothing
+        case work(any SharedWork)
+        /// The decision of the retry strategy.
+        case decision(Task<Void, Never>)
+        /// The delay of a retry.
+        case rest
+    }
+
+    struct State: Sendable {
+        fileprivate(set) var stage = Stage.looking
+        fileprivate var wait = Wait.nothing
         /// Whether the recipient has been notified.
-        var hasEnded = false
-        /// Whether the recipient has been notified of a cancellation.
-        var isCancelled = false
-        /// The work that the job waits for.
-        var work: WorkInFlight?
-        /// The task of the retry strategy, while it decides.
-        var decision: Task<Void, Never>?
-        /// The number of orders that have not ended, plus one while they are being given.
-        var orders = 0
+        fileprivate(set) var isDelivered = false
+        /// Whether it has been notified of a cancellation.
+        fileprivate(set) var isCancelled = false
+        /// The source that is tried, with its options and keys.
+        var retrieval: Retrieval
+        /// Whether the caches have been searched for it, and whether the remotes have been asked.
+        var hasLooked = false
+        var hasAskedRemotes = false
+        /// How many times a look-up was repeated because another process had stored the image.
+        var timesStored = 0
+        /// The number of retries, and the storage of the retry strategy.
+        var retried = 0
+        var userInfo: RetryUserInfo?
+        /// The errors of the sources that failed before.
+        var errors: [PropagationError] = []
+        /// The members of the original's entry in the remote that kf does not know.
+        var membersInRemote: [StrictJSON.Member] = []
+        /// Whether an upload replaces the object in the remote, because it is not what it should be.
+        var replacesInRemote = false
+        /// The number of stores that have not ended, and one more while they are being ordered.
+        fileprivate var openStores = 0
+        /// The results of several images, in their order.
         var results: [Result<RetrieveImageResult, KingfisherError>] = []
+
+        /// The terms of asking the source, in that stage.
+        var asking: Asking {
+            if case .fetching(let asking) = stage { asking } else { Asking() }
+        }
     }
 
     let manager: KingfisherManager
     /// The retrieval of the call, which alternatives start from.
     let asked: Retrieval
+    let wanted: Wanted
     let recipient: any ImageRecipient
     /// The number of the job among those of its recipient.
     let number: Int
-    /// The downloader of every source of the job. A cancelling thread needs it, and may not read `retrieval`.
+    /// The downloader of every source of the job.
     let downloader: ImageDownloader
-    /// The source that is tried, with its options and keys.
-    var retrieval: Retrieval
-    /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
-    var commitsSeen: Int64?
-    /// How many times a look-up was repeated because another process had stored the image.
-    var timesStored = 0
     /// The stale image that has already been served.
-    var served: FoundFile?
-    /// The number of alternative sources that have been tried.
-    var alternatives = 0
-    /// The errors of the failed sources.
-    var errors: [PropagationError] = []
-    /// The failed work, while the job decides how to continue.
-    var failed: WorkKey?
-    /// The number of retries of the current source, and the storage of the retry strategy.
-    var retried = 0
-    private(set) lazy var userInfo = RetryUserInfo()
-    /// Whether the caches have been searched.
-    var hasLooked = false
-    /// Whether the remotes have been asked.
-    var hasAskedRemotes = false
-    /// Whether the job is over when no remote has the image.
-    var endsAfterRemotes = false
-    /// The members of the original's entry in the remote that kf does not know.
-    var membersInRemote: [StrictJSON.Member] = []
-    /// Whether an upload replaces the object in the remote, because it is not what it should be.
-    var replacesInRemote = false
-    /// The stale entry to revalidate.
-    var stale: FoundFile?
-    /// Whether the request is unconditional despite a stale entry, because the entry has gone.
-    var isUnconditional = false
-    /// The way to make the image from a cached file.
-    var derivation: Derivation?
-    /// The result in progress: the image with its pending stores.
-    var ending: ImageEnding?
-    /// The token of background work, held while no caller waits for all of the job.
-    var background: BackgroundWork.Token?
-    /// The variants that are made together. The image of the job itself is their original.
-    var variants: [Retrieval] = []
+    let served: FoundFile?
+    /// The token of background work, if no caller waits for all of the job.
+    private let background: BackgroundWork.Token?
     private let requests = Atomic(0)
-    private let state = Mutex(State())
+    let state: Mutex<State>
 
+    /// With `asking`, the caches have been searched, and the job begins at its source.
     init(
-        _ manager: KingfisherManager, _ retrieval: Retrieval, for recipient: any ImageRecipient, number: Int = 0
+        _ manager: KingfisherManager, _ retrieval: Retrieval, _ wanted: Wanted = .one,
+        for recipient: any ImageRecipient, number: Int = 0, asking: Asking? = nil, served: FoundFile? = nil
     ) {
         self.manager = manager
-        self.retrieval = retrieval
+        self.wanted = wanted
         self.recipient = recipient
         self.number = number
+        self.served = served
         asked = retrieval
         downloader = retrieval.options.downloader ?? manager.downloader
+        background = retrieval.options.waitForCache && served == nil ? nil : manager.background.begin()
+        state = Mutex(
+            State(
+                stage: asking.map { .fetching($0) } ?? .looking, retrieval: retrieval,
+                hasLooked: asking != nil || served != nil))
     }
 
-    /// Whether the recipient does not wait for the stores.
-    var isEarly: Bool { !retrieval.options.waitForCache }
+    /// The images that are made together.
+    var variants: [Retrieval] {
+        if case .together(let retrievals) = wanted { retrievals } else { [] }
+    }
+
+    /// Whether the job is over when no remote has the image.
+    var endsAfterRemotes: Bool {
+        if case .oneOfRemotes = wanted { true } else { false }
+    }
 
     var wish: Wish {
-        let options = retrieval.options
+        let options = asked.options
         return Wish(
             priority: options.request.priority, progress: options.progress, isForced: options.forceRefresh)
     }
@@ -96,79 +118,115 @@ final class ImageJob: WorkWaiter, @unchecked Sendable {
 
     func countAttempts(_ number: Int) { requests.add(number, ordering: .relaxed) }
 
-    /// The results of the variants, in their order. The recipient of a cancelled job reads them at any time.
-    var results: [Result<RetrieveImageResult, KingfisherError>] {
-        get { state.withLock { $0.results } }
-        set { state.withLock { $0.results = newValue } }
-    }
+    var retrieval: Retrieval { state.withLock { $0.retrieval } }
 
-    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+    var stage: Stage { state.withLock { $0.stage } }
+
+    var asking: Asking { state.withLock { $0.asking } }
+
+    var isDelivered: Bool { state.withLock { $0.isDelivered } }
 
     /// Whether the job was cancelled.
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// Ends the job. Returns true for the first caller only, which then notifies the recipient.
-    func end() -> Bool {
-        state.withLock { state in
-            defer { state.hasEnded = true }
-            return !state.hasEnded
-        }
-    }
+    // MARK: Stages
 
-    func waits(for work: WorkInFlight) -> Bool {
+    /// Enters a stage. Returns false if the job was cancelled: it goes no further, unless its image is already being
+    /// stored.
+    @discardableResult
+    func enter(_ next: Stage) -> Bool {
         state.withLock { state in
-            if state.isCancelled { return false }
-            state.work = work
+            if case .storing = next {} else if state.isCancelled { return false }
+            assert(state.stage.leads(to: next) || state.isCancelled, "\(state.stage) leads to \(next)")
+            state.stage = next
             return true
         }
     }
 
-    /// The validators of the stale entry, which make the request conditional.
-    var condition: RequestCondition? {
-        guard let stale, !stale.isBorrowed, !isUnconditional else { return nil }
-        return retrieval.condition(of: stale.file.entry)
-    }
-
-    func take(_ answer: WorkAnswer, in batch: StoreBatch) {
-        let work = arrive()
-        if case .download(let answer) = answer, !answer.isImage { failed = work?.key }
-        switch answer {
-        case .download(let answer): manager.take(answer, self, batch)
-        case .made(let made, let result): manager.take(result, as: made, self, batch)
-        }
-    }
-
-    /// Stops waiting. Returns the work that the job waited for.
-    @discardableResult
-    func arrive() -> WorkInFlight? {
+    /// Notes that the recipient is notified. Returns false if it already was. Unless it is delivered early, the job ends.
+    func deliver(early: Bool = false) -> Bool {
         state.withLock { state in
-            defer { state.work = nil }
-            return state.work
+            if !early { state.stage = .ended }
+            defer { state.isDelivered = true }
+            return !state.isDelivered
         }
     }
 
-    /// Ends the job with `taskCancelled` (1003), unless it has already ended. Other waiters still get the image, and
-    /// stores in flight are finished.
-    func cancel() {
-        let (isOver, work, decision) = state.withLock { state in
-            if state.hasEnded { return (true, WorkInFlight?.none, Task<Void, Never>?.none) }
-            (state.hasEnded, state.isCancelled) = (true, true)
-            // A cancelled job that is still referenced must not hold the body of its download.
-            defer { (state.work, state.decision) = (nil, nil) }
-            return (false, state.work, state.decision)
+    /// Changes the parts of a job for several images.
+    func split<Value: Sendable>(_ change: (inout Split, State) -> Value) -> Value? {
+        state.withLock { state in
+            guard case .split(var split) = state.stage else { return nil }
+            defer { state.stage = .split(split) }
+            return change(&split, state)
         }
-        if isOver { return }
-        decision?.cancel()
-        if let work { work.table.leave(work, self) }
-        downloader.rests.forget(self)
+    }
+
+    func waits(for work: any SharedWork) -> Bool {
+        state.withLock { state in
+            if !state.isCancelled { state.wait = .work(work) }
+            return !state.isCancelled
+        }
+    }
+
+    /// Waits for the end of a delay.
+    func rests() { state.withLock { $0.wait = $0.isCancelled ? .nothing : .rest } }
+
+    /// Stops waiting. Returns the work that the job has waited for.
+    @discardableResult
+    func arrive() -> (any SharedWork)? {
+        let wait = state.withLock { state in
+            defer { state.wait = .nothing }
+            return state.wait
+        }
+        if case .work(let work) = wait { return work }
+        return nil
+    }
+
+    func take(_ answer: WorkAnswer, _ turn: inout Turn) {
+        let work = arrive()
+        if isCancelled { return }
+        switch answer {
+        case .download(let answer): manager.take(answer, of: work?.key, self, &turn)
+        case .made(let made, let result): manager.take(result, as: made, self, &turn)
+        }
+    }
+
+    // MARK: Cancelling
+
+    /// Ends the job with `taskCancelled` (1003), unless it has already been delivered. Other waiters still get the image,
+    /// and stores in flight are finished.
+    func cancel() {
+        let (wait, parts) = state.withLock { state -> (Wait?, [ImageJob]) in
+            if state.isDelivered { return (nil, []) }
+            state.isCancelled = true
+            // The ends of its parts end it.
+            if case .split(let split) = state.stage { return (nil, split.jobs) }
+            state.isDelivered = true
+            defer { state.wait = .nothing }
+            // A cancelled job that is still referenced must not hold what it waited for.
+            if case .nothing = state.wait {} else { state.stage = .ended }
+            return (state.wait, [])
+        }
+        for part in parts { part.cancel() }
+        switch wait {
+        case .work(let work): work.table.leave(work, self)
+        case .decision(let decision): decision.cancel()
+        case .rest: downloader.rests.forget(self)
+        case .nothing: break
+        case nil: return
+        }
         recipient.take([EndedImage(job: self, result: .failure(.requestError(reason: .taskCancelled)))])
     }
 
     /// Cancels the job if it only waits: for its transfer to start, for a retry, or for a decision.
     func cancelUnlessStarted() {
-        let (work, isDeciding) = state.withLock { ($0.work, $0.decision != nil) }
-        if let download = work as? ImageDownload, !download.hasStarted { return cancel() }
-        if isDeciding || downloader.rests.isResting(self) { cancel() }
+        let (wait, stage) = state.withLock { ($0.wait, $0.stage) }
+        if case .split(let split) = stage { return split.jobs.forEach { $0.cancelUnlessStarted() } }
+        switch wait {
+        case .work(let work) where work.waitsToStart: cancel()
+        case .decision, .rest: cancel()
+        case .nothing, .work: break
+        }
     }
 
     /// Asks the retry strategy in a task. Cancelling the job cancels the task and drops its decision.
@@ -178,67 +236,36 @@ final class ImageJob: WorkWaiter, @unchecked Sendable {
         // An interrupted run does not wait for the decision.
         guard downloader.rests.beginDeciding(self) else { return cancel() }
         // The lock prevents that the job is cancelled before its task is stored, or that the task ends before that.
-        state.withLock { [self] held in
-            if held.isCancelled { return }
-            held.decision = Task {
-                let decision = await ask()
-                downloader.rests.endDeciding(self)
-                let isCancelled = state.withLock { state in
-                    state.decision = nil
-                    return state.isCancelled
-                }
-                if !isCancelled { goOn(decision) }
-            }
+        state.withLock { [self] state in
+            if state.isCancelled { return }
+            state.wait = .decision(
+                Task {
+                    let decision = await ask()
+                    downloader.rests.endDeciding(self)
+                    arrive()
+                    if !isCancelled { goOn(decision) }
+                })
         }
     }
 
     // MARK: Storing
 
-    /// Waits for the orders, then concludes the job.
-    func wait(for orders: [StoreOrder], _ deliveries: inout Deliveries) {
-        state.withLock { $0.orders = 1 + orders.count }
-        var isOver = false
-        for order in orders where order.outcome(for: self) != nil { isOver = orderEnded() || isOver }
-        if orderEnded() || isOver { manager.conclude(self, &deliveries) }
+    /// Waits for the stores of the image, then concludes the job.
+    func wait(forStoresOf ending: ImageEnding, _ turn: inout Turn) {
+        let orders = ending.orders
+        state.withLock { $0.openStores = 1 + orders.count }
+        enter(.storing(ending))
+        for order in orders where order.hasEnded(for: self) { storeEnded(&turn) }
+        storeEnded(&turn)
     }
 
-    func orderEnded() -> Bool {
-        state.withLock { state in
-            state.orders -= 1
-            return state.orders == 0
+    /// Counts a store that has ended. After the last one, the job concludes.
+    func storeEnded(_ turn: inout Turn) {
+        let ending = state.withLock { state -> ImageEnding? in
+            state.openStores -= 1
+            guard state.openStores == 0, case .storing(let ending) = state.stage else { return nil }
+            return ending
         }
-    }
-
-    /// Asks the sources of the jobs.
-    static func fetch(_ jobs: [ImageJob]) {
-        var jobs = jobs[...]
-        // There is nearly always only one manager.
-        while let manager = jobs.first?.manager {
-            manager.fetch(jobs.filter { $0.manager === manager })
-            jobs = jobs.filter { $0.manager !== manager }[...]
-        }
-    }
-}
-
-/// The making of an image from a cached file.
-struct Derivation: Sendable {
-    let file: CachedFile
-    let way: RetrievalWay
-    /// Whether the result may be stored.
-    var keeps = true
-    /// The response that confirmed the file, if it was revalidated, and the error of writing the renewal.
-    var response: ResponseFacts?
-    var problem: KingfisherError?
-    /// The action if the file cannot be decoded.
-    let otherwise: Otherwise
-    /// Whether the original has already been replaced once meanwhile.
-    var isAgain = false
-    /// The count of removals of the original's cache when the file was found; nil for a file that is never removed.
-    var removals: UInt64?
-
-    enum Otherwise: Sendable {
-        /// Fetch the image again.
-        case fetch(stale: FoundFile?, commitsSeen: Int64?)
-        case fail(KingfisherError)
+        if let ending { manager.conclude(ending, self, &turn) }
     }
 }

@@ -2,74 +2,54 @@ import KFImaging
 import KFStorage
 
 /// The decoding, processing and encoding of one image, shared by all of its waiters.
-///
-/// `@unchecked Sendable`, because one worker runs it, and others see the result through the table's lock.
-final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
+final class ImageMaking: SharedWork {
     /// The bytes that the image is made from.
-    enum Original {
+    enum Original: Sendable {
         case downloaded(DownloadedImage)
         case file(CachedFile)
     }
 
-    struct Order {
+    struct Order: Sendable {
         let original: Original
         let box: OptionsBox
-        let encodes: Bool
-        let told: ((Image) -> Void)?
-
-        init(
-            of original: Original, _ box: OptionsBox, encodes: Bool = true, told: ((Image) -> Void)? = nil
-        ) {
-            self.original = original
-            self.box = box
-            self.encodes = encodes
-            self.told = told
-        }
+        var encodes = true
+        var told: (@Sendable (Image) -> Void)?
     }
 
+    let key: WorkKey
+    let table: WorkTable
     private let order: Order
-    /// The orders that store the result.
-    private(set) lazy var orders = OrderBook(self)
 
-    private var downloaded: DownloadedImage? {
-        if case .downloaded(let image) = order.original { return image }
-        return nil
-    }
-
-    private var made: MadeImage { MadeImage(orders: orders, downloaded: downloaded) }
-
-    private init(_ key: MakeKey, _ order: Order, _ table: WorkTable, for first: any WorkWaiter) {
+    private init(_ key: MakeKey, _ order: Order, _ table: WorkTable) {
+        self.key = .make(key)
+        self.table = table
         self.order = order
-        super.init(.make(key), in: table, for: first)
     }
 
-    /// Joins the work of the key. With a batch, new work runs at once on this thread, otherwise on the next worker.
+    /// Joins the work of the key. `start` is called with what a worker has to do for that, if there is anything.
     static func join(
-        _ waiter: any WorkWaiter, in table: WorkTable, _ key: MakeKey, _ order: Order, _ batch: StoreBatch?
+        _ waiter: any WorkWaiter, in table: WorkTable, _ key: MakeKey, _ order: Order,
+        start: (any StoreWork) -> Void
     ) {
-        switch table.join(.make(key), waiter, make: { ImageMaking(key, order, table, for: waiter) }) {
-        case .started(let making as ImageMaking):
-            if let batch { making.run(in: batch) } else { StoreWorkers.shared.add([making]) }
-        case .late(let answer):
-            let join = LateJoin(waiter, answer)
-            if let batch { join.run(in: batch) } else { StoreWorkers.shared.add([join]) }
-        case .started, .joined, .left: break
+        switch table.join(.make(key), waiter, make: { _ in ImageMaking(key, order, table) }) {
+        case .started(let making): start(making)
+        case .late(let answer): start(answer.joined(by: waiter))
+        case .joined, .left: break
         }
     }
 
-    func run(in batch: StoreBatch) {
+    func run(_ turn: inout Turn) {
         // Without waiters, the work is dropped before it starts.
         guard table.isWanted(self) else { return }
-        do throws(KingfisherError) {
-            let made = try make()
-            order.told?(made.image)
-            table.deliver(.made(self.made, .success(made)), of: self, in: batch)
-            if downloaded?.keep(orders) != true { orders.release() }
-        } catch {
-            table.end(self, with: .made(made, .failure(error)), in: batch)
-            // The book and this work reference each other until then.
-            orders.release()
-        }
+        let stores = OrderBook(self)
+        var downloaded: DownloadedImage?
+        if case .downloaded(let image) = order.original { downloaded = image }
+        let made = MadeImage(stores: stores, downloaded: downloaded)
+        let result = Result { () throws(KingfisherError) in try make() }
+        if case .success(let image) = result { order.told?(image.image) }
+        let isMade = if case .success = result { true } else { false }
+        table.deliver(.made(made, result), of: self, stays: isMade, &turn)
+        if !isMade || downloaded?.keep(stores) != true { stores.release() }
     }
 
     private func make() throws(KingfisherError) -> ProcessedImage {

@@ -4,54 +4,53 @@ import KFSystem
 import Synchronization
 
 /// One read of a provider, shared by all of its waiters.
-///
-/// `@unchecked Sendable`, because one worker at a time owns it. State that its task and a cancelling thread touch is
-/// under the lock.
-final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
+final class ProviderRead: SharedWork {
+    private struct State {
+        var claim: FlightClaim?
+        /// The result of a provider that needed a task.
+        var given: Result<[UInt8], KingfisherError>?
+        var hasTurn = false
+        var running: Task<Void, Never>?
+        var isAbandoned = false
+    }
+
+    let key: WorkKey
+    let table: WorkTable
     private let provider: any ImageDataProvider
     private let retrieval: Retrieval
-    private var claim: FlightClaim?
-    /// The result of a provider that needed a task.
-    private var given: Result<[UInt8], KingfisherError>?
-    private var hasTurn = false
-    private let task = Mutex<(running: Task<Void, Never>?, isAbandoned: Bool)>((nil, false))
+    private let state: Mutex<State>
 
-    init(
-        _ provider: any ImageDataProvider, _ retrieval: Retrieval, commitsSeen: Int64?, in table: WorkTable,
-        for first: any WorkWaiter
-    ) {
+    init(_ provider: any ImageDataProvider, _ retrieval: Retrieval, commits: Int64?, in table: WorkTable) {
         self.provider = provider
         self.retrieval = retrieval
-        claim = FlightClaim(retrieval.place(commitsSeen), retrieval.options.request)
-        super.init(.read(retrieval.readKey), in: table, for: first)
+        self.table = table
+        key = .read(retrieval.readKey)
+        state = Mutex(State(claim: FlightClaim(retrieval, commits)))
     }
 
     /// Lets a job wait for the read of its provider. Adds what the workers have to do for that.
     static func join(_ job: ImageJob, _ provider: any ImageDataProvider, _ works: inout [any StoreWork]) {
         let (retrieval, table) = (job.retrieval, job.manager.downloader.work)
-        var read: ProviderRead?
-        let joining = table.join(.read(retrieval.readKey), job) {
-            let new = ProviderRead(provider, retrieval, commitsSeen: job.commitsSeen, in: table, for: job)
-            read = new
-            return new
+        let joining = table.join(.read(retrieval.readKey), job) { _ in
+            ProviderRead(provider, retrieval, commits: job.asking.commits, in: table)
         }
         switch joining {
-        case .started: if let read { works.append(read) }
-        case .late(let answer): works.append(LateJoin(job, answer))
+        case .started(let read): works.append(read)
+        case .late(let answer): works.append(answer.joined(by: job))
         case .joined, .left: break
         }
     }
 
-    func run(in batch: StoreBatch) {
+    func run(_ turn: inout Turn) {
         guard table.isWanted(self) else {
-            claim?.leave()
+            leaveClaim()
             return endTurn()
         }
-        if let given {
-            take(given, batch)
+        if let given = state.withLock({ $0.given }) {
+            take(given, &turn)
             return endTurn()
         }
-        switch claim?.enter() ?? .open {
+        switch state.withLock({ $0.claim?.enter() ?? .open }) {
         case .later(let pause):
             // Another process reads it.
             let nanoseconds = Int(pause.components.attoseconds / 1_000_000_000)
@@ -60,13 +59,15 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
             }
             return
         case .undecided where retrieval.isCached, .ended:
-            claim?.leave()
-            return end(.success(.stored), batch)
+            leaveClaim()
+            return table.deliver(.download(.success(.stored)), of: self, &turn)
         case .open, .undecided: break
         }
         guard let provider = provider as? any ImmediateImageDataProvider else { return ask() }
-        take(Result { () throws(KingfisherError) in try provider.data() }, batch)
+        take(Result { () throws(KingfisherError) in try provider.data() }, &turn)
     }
+
+    private func leaveClaim() { state.withLock { $0.claim?.leave() } }
 
     /// The reads of providers that may wait, at most 64 at once. A read counts until its bytes have been checked.
     private static let turns = Mutex<(running: Int, waiting: [ProviderRead])>((0, []))
@@ -85,8 +86,11 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
     }
 
     private func endTurn() {
-        guard hasTurn else { return }
-        hasTurn = false
+        let hadTurn = state.withLock { state in
+            defer { state.hasTurn = false }
+            return state.hasTurn
+        }
+        guard hadTurn else { return }
         let next = Self.turns.withLock { turns -> ProviderRead? in
             if turns.waiting.isEmpty {
                 turns.running -= 1
@@ -99,8 +103,9 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
 
     /// Reads the provider in a task, and returns to a worker with the result.
     private func begin() {
-        hasTurn = true
+        state.withLock { $0.hasTurn = true }
         let running = Task(executorPreference: ProviderExecutor.shared) { [self, provider] in
+            let given: Result<[UInt8], KingfisherError>
             do {
                 given = .success(try await provider.data())
             } catch let error as KingfisherError {
@@ -110,40 +115,38 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
                     .sourceError(
                         reason: .dataProviderError(detail: String(describing: error), error: UnderlyingError(error))))
             }
+            state.withLock { $0.given = given }
             StoreWorkers.shared.add([self])
         }
-        let isAbandoned = task.withLock { task in
-            task.running = running
-            return task.isAbandoned
+        let isAbandoned = state.withLock { state in
+            state.running = running
+            return state.isAbandoned
         }
         if isAbandoned { running.cancel() }
     }
 
-    override func abandon() {
-        let running = task.withLock { task in
-            task.isAbandoned = true
-            return task.running
+    func abandon() {
+        let running = state.withLock { state in
+            state.isAbandoned = true
+            return state.running
         }
         running?.cancel()
     }
 
-    private func take(_ given: Result<[UInt8], KingfisherError>, _ batch: StoreBatch) {
+    private func take(_ given: Result<[UInt8], KingfisherError>, _ turn: inout Turn) {
+        let flight = state.withLock { state in
+            defer { state.claim?.leave() }
+            return state.claim?.hold
+        }
         do throws(KingfisherError) {
             let bytes = PendingBytes.memory(try given.get())
             let image = DownloadedImage(
-                bytes, try bytes.checked(by: retrieval.box.inspector), response: nil, flight: claim?.hold,
-                orders: OrderBook(self))
-            claim?.leave()
-            table.deliver(.download(.success(.image(image))), of: self, in: batch)
-            image.release()
+                bytes, try bytes.checked(by: retrieval.box.inspector), response: nil, flight: flight,
+                stores: OrderBook(self))
+            image.deliver(of: self, &turn)
         } catch {
-            claim?.leave()
-            end(.failure(error), batch)
+            table.deliver(.download(.failure(error)), of: self, &turn)
         }
-    }
-
-    private func end(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {
-        table.end(self, with: .download(result), in: batch)
     }
 }
 
@@ -161,13 +164,6 @@ private final class ProviderExecutor: TaskExecutor {
 }
 
 extension Retrieval {
-    /// Returns the place in the cache for the image of the source.
-    func place(_ commitsSeen: Int64?) -> DownloadPlace {
-        DownloadPlace(
-            cache: originals, key: original.source, stores: !options.cacheMemoryOnly, commitsSeen: commitsSeen,
-            retrieval: self)
-    }
-
     /// The identity of a read of the provider.
     var readKey: ReadKey {
         ReadKey(key: original, inspector: box.inspector, cache: ObjectIdentifier(originals))

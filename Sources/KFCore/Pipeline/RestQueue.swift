@@ -35,6 +35,7 @@ final class RestQueue: Sendable {
     /// Jobs that shared the same work continue together when the first of them does: they make one request a round, not
     /// one each.
     func rest(_ wishes: [Wish]) {
+        for wish in wishes { wish.job.rests() }
         let isOver = state.withLock { state in
             if state.isOver { return true }
             for wish in wishes { insert(wish, &state) }
@@ -121,6 +122,7 @@ final class RestQueue: Sendable {
             arm(&state)
             return due
         }
-        ImageJob.fetch(due)
+        for job in due { job.arrive() }
+        Turn.run { $0.jobs = due }
     }
 }

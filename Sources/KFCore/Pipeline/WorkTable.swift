@@ -6,67 +6,39 @@ import Synchronization
 protocol WorkWaiter: AnyObject, Sendable {
     var wish: Wish { get }
     /// Notes the work. Returns false if the waiter no longer waits.
-    func waits(for work: WorkInFlight) -> Bool
+    func waits(for work: any SharedWork) -> Bool
     /// Cancels the waiter, because the work was cancelled for all.
     func cancel()
     /// Takes the answer of the work. Called on a worker.
-    func take(_ answer: WorkAnswer, in batch: StoreBatch)
+    func take(_ answer: WorkAnswer, _ turn: inout Turn)
 }
 
-/// Work in flight, shared by all of its waiters. After delivering its answer it stays in the table for late joiners,
-/// until everything is stored.
-///
-/// `@unchecked Sendable`, because the table's lock protects its own state. Each subclass documents how its state is
-/// protected.
-class WorkInFlight: @unchecked Sendable {
-    fileprivate enum Stage { case running, delivered, over }
-
-    let key: WorkKey
-    let table: WorkTable
-    // The table's lock protects these.
-    fileprivate var stage = Stage.running
-    fileprivate var waiters: [any WorkWaiter]
-    fileprivate var priority: Float {
-        didSet { priorityBits.store(priority.bitPattern, ordering: .relaxed) }
-    }
-    /// The answer, from the delivery to the end.
-    fileprivate var answer: WorkAnswer?
-
-    // These can be read without the lock.
-    private let priorityBits: Atomic<UInt32>
-    fileprivate let hasProgress: Atomic<Bool>
-
-    init(_ key: WorkKey, in table: WorkTable, for first: any WorkWaiter) {
-        self.key = key
-        self.table = table
-        let wish = first.wish
-        waiters = [first]
-        priority = wish.priority
-        priorityBits = Atomic(wish.priority.bitPattern)
-        hasProgress = Atomic(wish.progress != nil)
-    }
-
-    /// The highest priority of the waiters.
-    var highestPriority: Float { Float(bitPattern: priorityBits.load(ordering: .relaxed)) }
-
-    /// Whether any waiter has a progress handler.
-    var wantsProgress: Bool { hasProgress.load(ordering: .relaxed) }
-
-    /// Ends the work when everything is stored. Later requests start new work.
-    final func settled() { table.end(self) }
-
-    /// Called when no waiter is left before the delivery.
-    func abandon() {}
-
+/// Work in flight, shared by all of its waiters. The table knows them.
+protocol SharedWork: StoreWork {
+    var key: WorkKey { get }
+    var table: WorkTable { get }
+    /// Whether it is a transfer that has not had its turn.
+    var waitsToStart: Bool { get }
+    /// Whether it is a transfer that has started and not ended.
+    var isRunning: Bool { get }
+    /// Called when no waiter is left before the answer.
+    func abandon()
     /// Called when the highest priority of the waiters has changed.
+    func change(priority: Float)
+}
+
+extension SharedWork {
+    var waitsToStart: Bool { false }
+    var isRunning: Bool { false }
+    func abandon() {}
     func change(priority: Float) {}
 }
 
-/// The table of work in flight.
+/// The table of work in flight. Work that has delivered its answer stays for late joiners, until everything is stored.
 final class WorkTable: Sendable {
-    enum Joining {
+    enum Joining<Work> {
         /// The work is new: the caller starts it.
-        case started(WorkInFlight)
+        case started(Work)
         case joined
         /// The work has already delivered this answer.
         case late(WorkAnswer)
@@ -74,111 +46,115 @@ final class WorkTable: Sendable {
         case left
     }
 
-    private let works = Mutex<[WorkKey: WorkInFlight]>([:])
+    private struct Entry {
+        let work: any SharedWork
+        var waiters: [any WorkWaiter]
+        /// The highest priority of the waiters.
+        var priority: Float
+        /// Nil until the work has delivered.
+        var answer: WorkAnswer?
+    }
+
+    private let works = Mutex<[WorkKey: Entry]>([:])
 
     /// Joins the work with this key, or adds the work that `make` returns.
-    func join(_ key: WorkKey, _ waiter: any WorkWaiter, make: () -> WorkInFlight) -> Joining {
+    func join<Work: SharedWork>(_ key: WorkKey, _ waiter: any WorkWaiter, make: (Wish) -> Work) -> Joining<Work> {
         let wish = waiter.wish
-        var raised: Float?
-        let joining = works.withLock { works -> Joining in
-            if let work = works[key], work.stage != .over, !(wish.isForced && work.stage == .delivered) {
-                if let answer = work.answer { return .late(answer) }
-                guard waiter.waits(for: work) else { return .left }
-                work.waiters.append(waiter)
-                if wish.progress != nil { work.hasProgress.store(true, ordering: .relaxed) }
-                if wish.priority > work.priority {
-                    work.priority = wish.priority
-                    raised = wish.priority
+        var raised: (any SharedWork)?
+        let joining = works.withLock { works -> Joining<Work> in
+            if let entry = works[key], !(wish.isForced && entry.answer != nil) {
+                if let answer = entry.answer { return .late(answer) }
+                guard waiter.waits(for: entry.work) else { return .left }
+                works[key]?.waiters.append(waiter)
+                if wish.priority > entry.priority {
+                    works[key]?.priority = wish.priority
+                    raised = entry.work
                 }
                 return .joined
             }
-            let work = make()
-            guard waiter.waits(for: work) else {
-                work.stage = .over
-                return .left
-            }
-            works[key] = work
+            let work = make(wish)
+            guard waiter.waits(for: work) else { return .left }
+            works[key] = Entry(work: work, waiters: [waiter], priority: wish.priority)
             return .started(work)
         }
-        if case .joined = joining, let raised { priority(raised, of: key) }
+        raised?.change(priority: wish.priority)
         return joining
     }
 
     /// Removes a waiter. Without waiters, work that has not delivered is abandoned.
-    func leave(_ work: WorkInFlight, _ waiter: any WorkWaiter) {
+    func leave(_ work: any SharedWork, _ waiter: any WorkWaiter) {
         let (isAbandoned, lowered) = works.withLock { works -> (Bool, Float?) in
-            guard work.stage == .running else { return (false, nil) }
-            work.waiters.removeAll { $0 === waiter }
-            guard !work.waiters.isEmpty else {
-                work.stage = .over
-                if works[work.key] === work { works[work.key] = nil }
+            guard let place = Self.place(of: work, in: works), works.values[place].answer == nil else {
+                return (false, nil)
+            }
+            works.values[place].waiters.removeAll { $0 === waiter }
+            guard let highest = works.values[place].waiters.map(\.wish.priority).max() else {
+                works.remove(at: place)
                 return (true, nil)
             }
-            let highest = work.waiters.map(\.wish.priority).max() ?? work.priority
-            guard highest != work.priority else { return (false, nil) }
-            work.priority = highest
+            if highest == works.values[place].priority { return (false, nil) }
+            works.values[place].priority = highest
             return (false, highest)
         }
         if isAbandoned { work.abandon() }
         if let lowered { work.change(priority: lowered) }
     }
 
-    /// Delivers the answer to all waiters. Later ones join late.
-    func deliver(_ answer: WorkAnswer, of work: WorkInFlight, in batch: StoreBatch) {
-        let waiters = works.withLock { _ -> [any WorkWaiter] in
-            guard work.stage == .running else { return [] }
-            work.stage = .delivered
-            work.answer = answer
-            defer { work.waiters = [] }
-            return work.waiters
-        }
-        for waiter in waiters { waiter.take(answer, in: batch) }
+    private static func place(of work: any SharedWork, in works: [WorkKey: Entry]) -> [WorkKey: Entry].Index? {
+        works.index(forKey: work.key).flatMap { works.values[$0].work === work ? $0 : nil }
     }
 
-    /// Ends the work and delivers a final answer.
-    func end(_ work: WorkInFlight, with answer: WorkAnswer, in batch: StoreBatch) {
-        for waiter in end(work) { waiter.take(answer, in: batch) }
+    /// Delivers the answer to all waiters. With `stays`, later ones join late until `end`, otherwise they start anew.
+    /// `received` is a number of bytes that no waiter has been told of.
+    func deliver(
+        _ answer: WorkAnswer, of work: any SharedWork, stays: Bool = false, reporting received: Int64? = nil,
+        _ turn: inout Turn
+    ) {
+        let waiters = works.withLock { works -> [any WorkWaiter] in
+            guard let place = Self.place(of: work, in: works) else { return [] }
+            guard stays else { return works.remove(at: place).value.waiters }
+            guard works.values[place].answer == nil else { return [] }
+            works.values[place].answer = answer
+            defer { works.values[place].waiters = [] }
+            return works.values[place].waiters
+        }
+        for waiter in waiters {
+            if let received { waiter.wish.progress?(received, received) }
+            waiter.take(answer, &turn)
+        }
     }
 
-    /// Ends the work, so that later requests start anew. Returns the remaining waiters.
-    @discardableResult
-    func end(_ work: WorkInFlight) -> [any WorkWaiter] {
-        works.withLock { works in
-            if works[work.key] === work { works[work.key] = nil }
-            work.stage = .over
-            defer { (work.waiters, work.answer) = ([], nil) }
-            return work.waiters
-        }
+    /// Ends work whose answer has been stored, so that later requests start anew.
+    func end(_ work: any SharedWork) {
+        // What the work holds is released without the lock.
+        _ = works.withLock { works in Self.place(of: work, in: works).map { works.remove(at: $0) } }
     }
 
     /// The number of waiters for all work that has not delivered.
     var waiterCount: Int { works.withLock { $0.values.reduce(0) { $0 + $1.waiters.count } } }
 
     /// Returns whether the work has a waiter.
-    func isWanted(_ work: WorkInFlight) -> Bool { works.withLock { _ in !work.waiters.isEmpty } }
+    func isWanted(_ work: any SharedWork) -> Bool {
+        works.withLock { works in Self.place(of: work, in: works).map { !works.values[$0].waiters.isEmpty } ?? false }
+    }
 
-    func report(_ received: Int64, _ total: Int64?, of work: WorkInFlight) {
-        guard work.wantsProgress else { return }
-        let handlers = works.withLock { _ in work.waiters.compactMap(\.wish.progress) }
+    func report(_ received: Int64, _ total: Int64?, of work: any SharedWork) {
+        let handlers = works.withLock { works in
+            Self.place(of: work, in: works).map { works.values[$0].waiters.compactMap(\.wish.progress) } ?? []
+        }
         for handler in handlers { handler(received, total) }
     }
 
     /// Cancels all waiters of running work whose key matches. Work that has delivered is stored to its end.
     func cancel(where isMeant: (WorkKey) -> Bool) {
         let waiters = works.withLock { works in
-            works.values.filter { $0.stage == .running && isMeant($0.key) }.flatMap(\.waiters)
+            works.values.filter { $0.answer == nil && isMeant($0.work.key) }.flatMap(\.waiters)
         }
         for waiter in waiters { waiter.cancel() }
     }
 
-    /// Returns the number of works in flight that fit.
-    func count(where isMeant: (WorkInFlight) -> Bool) -> Int {
-        works.withLock { $0.values.count { $0.stage == .running && isMeant($0) } }
-    }
-
-    private func priority(_ priority: Float, of key: WorkKey) {
-        works.withLock { $0[key] }?.change(priority: priority)
-    }
+    /// The number of transfers that are running.
+    var runningTransfers: Int { works.withLock { $0.values.count { $0.answer == nil && $0.work.isRunning } } }
 }
 
 /// The identity of work: equal work is done once (single flight).
@@ -193,12 +169,22 @@ enum WorkKey: Hashable, Sendable {
 enum WorkAnswer: Sendable {
     case download(Result<DownloadAnswer, KingfisherError>)
     case made(MadeImage, Result<ProcessedImage, KingfisherError>)
+
+    /// A worker's task that passes the answer to a waiter that joined late. `reportsSize` is set for a transfer, which
+    /// has reported its progress to the waiters of its time.
+    func joined(by waiter: any WorkWaiter, reportsSize: Bool = false) -> WorkerTask {
+        WorkerTask { turn in
+            if reportsSize, case .download(.success(.image(let image))) = self {
+                waiter.wish.progress?(image.bytes.size, image.bytes.size)
+            }
+            waiter.take(self, &turn)
+        }
+    }
 }
 
-/// The origin and the orders of a processed image.
+/// The origin and the stores of a processed image.
 struct MadeImage: Sendable {
-    /// The orders that store it.
-    let orders: OrderBook
+    let stores: OrderBook
     /// The download that it was made from; nil for a cached original.
     let downloaded: DownloadedImage?
 }
@@ -226,15 +212,8 @@ struct MakeKey: Hashable, Sendable {
 
     let original: Original
     let target: EntryKey
-    let cache: ObjectIdentifier?
-    let limits: DecodeLimits?
-
-    init(of original: Original, target: EntryKey, cache: ObjectIdentifier? = nil, limits: DecodeLimits? = nil) {
-        self.original = original
-        self.target = target
-        self.cache = cache
-        self.limits = limits
-    }
+    var cache: ObjectIdentifier?
+    var limits: DecodeLimits?
 }
 
 /// The identity of a provider's read: calls with equal keys share it.
@@ -242,25 +221,4 @@ struct ReadKey: Hashable, Sendable {
     let key: EntryKey
     let inspector: ImageInspector
     let cache: ObjectIdentifier
-}
-
-/// A worker's task that passes a delivered answer to a late joiner.
-final class LateJoin: StoreWork {
-    private let waiter: any WorkWaiter
-    private let answer: WorkAnswer
-    private let reportsSize: Bool
-
-    /// `reportsSize` is set for a transfer, which has reported its progress to the waiters of its time.
-    init(_ waiter: any WorkWaiter, _ answer: WorkAnswer, reportsSize: Bool = false) {
-        self.waiter = waiter
-        self.answer = answer
-        self.reportsSize = reportsSize
-    }
-
-    func run(in batch: StoreBatch) {
-        if reportsSize, case .download(.success(.image(let image))) = answer {
-            waiter.wish.progress?(image.bytes.size, image.bytes.size)
-        }
-        waiter.take(answer, in: batch)
-    }
 }

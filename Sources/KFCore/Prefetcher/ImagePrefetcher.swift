@@ -225,7 +225,6 @@ public final class ImagePrefetcher: Sendable {
                         each(.ended(outcome, run.progress))
                     }
                 case .ended(let images): finish(flying.land(images), inbox, &run, each)
-                case .variants(let job, let results): finish(flying.land(job, results), inbox, &run, each)
                 case .exported(let outcomes): land(outcomes, &run, each)
                 case .reached(.deadline): run.stop(.deadline)
                 case .reached(.cutOff):

@@ -2,11 +2,10 @@ import KFStorage
 import Synchronization
 
 /// The inbox of a run. The stages post events in arrays, and the run takes all of them at once.
-final class PrefetchInbox: ImageRecipient, VariantsRecipient {
+final class PrefetchInbox: ImageRecipient {
     enum Event: Sendable {
         case read(PrefetchBlock)
         case ended([EndedImage])
-        case variants(VariantsJob, [Result<RetrieveImageResult, KingfisherError>])
         case exported([PrefetchOutcome])
         case reached(RunDeadline.Phase)
         case stopped
@@ -44,23 +43,14 @@ final class PrefetchInbox: ImageRecipient, VariantsRecipient {
     }
 
     func take(_ ended: [EndedImage]) { post([.ended(ended)]) }
-
-    func take(_ job: VariantsJob, _ results: [Result<RetrieveImageResult, KingfisherError>]) {
-        post([.variants(job, results)])
-    }
 }
 
 /// The items in flight. Used by the run only.
 struct PrefetchFlights {
-    private enum Flight {
-        case image(PrefetchItem, ImageJob)
-        case variants(PrefetchItem, VariantsJob)
-    }
-
     private let manager: KingfisherManager
     private let forms: [OptionsBox]
     private let inbox: PrefetchInbox
-    private var flights: [Int: Flight] = [:]
+    private var flights: [Int: (item: PrefetchItem, job: ImageJob)] = [:]
     private var next = 0
 
     init(_ manager: KingfisherManager, _ forms: [OptionsBox], _ inbox: PrefetchInbox) {
@@ -80,15 +70,10 @@ struct PrefetchFlights {
             let retrievals =
                 wish.retrievals.isEmpty
                 ? forms.map { Retrieval(source, wish.item.options($0), manager.cache) } : wish.retrievals
-            guard retrievals.count == 1 else {
-                let job = VariantsJob(manager, retrievals.map { .success($0) }, for: inbox, number: next)
-                flights[next] = .variants(wish.item, job)
-                job.start()
-                continue
-            }
-            let job = ImageJob(manager, retrievals[0], for: inbox, number: next)
-            (job.hasLooked, job.commitsSeen) = (wish.isKnownMissing, wish.commitsSeen)
-            flights[next] = .image(wish.item, job)
+            let job = ImageJob(
+                manager, retrievals[0], retrievals.count == 1 ? .one : .several(retrievals), for: inbox, number: next,
+                asking: wish.isKnownMissing ? Asking(commits: wish.commitsSeen) : nil)
+            flights[next] = (wish.item, job)
             jobs.append(job)
         }
         manager.start(jobs)
@@ -97,38 +82,19 @@ struct PrefetchFlights {
     /// Removes ended items and returns their outcomes.
     mutating func land(_ ended: [EndedImage]) -> [PrefetchOutcome] {
         ended.compactMap { image in
-            guard case .image(let item, _)? = flights.removeValue(forKey: image.job.number) else { return nil }
+            guard let (item, job) = flights.removeValue(forKey: image.job.number) else { return nil }
             return PrefetchOutcome(
-                item: item, ending: .retrieved([PrefetchResult(image.result)]), attempts: image.job.attempts)
+                item: item, ending: .retrieved(image.results.map(PrefetchResult.init)), attempts: job.attempts)
         }
-    }
-
-    mutating func land(
-        _ job: VariantsJob, _ results: [Result<RetrieveImageResult, KingfisherError>]
-    ) -> [PrefetchOutcome] {
-        guard case .variants(let item, _)? = flights.removeValue(forKey: job.number) else { return [] }
-        return [
-            PrefetchOutcome(item: item, ending: .retrieved(results.map(PrefetchResult.init)), attempts: job.attempts)
-        ]
     }
 
     /// Cancels all items; each of them then ends as cancelled.
     func cancelAll() {
-        for flight in flights.values {
-            switch flight {
-            case .image(_, let job): job.cancel()
-            case .variants(_, let job): job.cancel()
-            }
-        }
+        for flight in flights.values { flight.job.cancel() }
     }
 
     /// Cancels the items whose transfer has not started.
     func cancelWaiting() {
-        for flight in flights.values {
-            switch flight {
-            case .image(_, let job): job.cancelUnlessStarted()
-            case .variants(_, let job): job.cancelUnlessStarted()
-            }
-        }
+        for flight in flights.values { flight.job.cancelUnlessStarted() }
     }
 }

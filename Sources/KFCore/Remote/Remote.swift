@@ -64,11 +64,7 @@ final class Remote: Sendable {
 
     /// Starts requests to several remotes, those to each together.
     static func start(_ requests: [CacheLayerRequest]) {
-        var rest = requests[...]
-        while let remote = rest.first?.remote {
-            remote.start(rest.filter { $0.remote === remote })
-            rest = rest.filter { $0.remote !== remote }[...]
-        }
+        requests.forEachGroup(of: { $0.remote }) { $0[0].remote.start($0) }
     }
 
     func noteActivity() { lastActivity.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed) }

@@ -6,9 +6,8 @@ import Synchronization
 /// The look-up of one image in the remotes, shared by all of its waiters: the entries of the image and of its original,
 /// then the object of the one that can be used.
 ///
-/// `@unchecked Sendable`, as its superclass is. Its own state is under the lock: a worker takes the step out, and puts in
-/// the next one before anything can bring the read back to a worker.
-final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendable {
+/// A worker takes the step out, and puts in the next one before anything can bring the read back to a worker.
+final class RemoteRead: SharedWork, RemoteWaiter {
     /// An entry whose object is read. A class, because an entry is wide.
     private final class Find: Sendable {
         let entry: RemoteEntry
@@ -57,6 +56,8 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         }
     }
 
+    let key: WorkKey
+    let table: WorkTable
     private let tier: RemoteTier
     private let retrieval: Retrieval
     private let usesStale: Bool
@@ -65,28 +66,25 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     private let names: [String]
     private let search: Mutex<Search>
 
-    init(_ key: RemoteKey, _ tier: RemoteTier, _ retrieval: Retrieval, in table: WorkTable, for first: any WorkWaiter) {
+    init(_ key: RemoteKey, _ tier: RemoteTier, _ retrieval: Retrieval, in table: WorkTable) {
+        self.key = .remote(key)
+        self.table = table
         self.tier = tier
         self.retrieval = retrieval
         usesStale = key.usesStale
         isForTarget = key.isForTarget
         names = (key.target == key.original ? [key.target] : [key.target, key.original]).map(RemoteEntry.name)
         search = Mutex(Search(remotes: tier.remotes[...]))
-        super.init(.remote(key), in: table, for: first)
     }
 
     deinit { if let room = search.withLock({ $0.room }) { tier.room.change(bytes: -room, count: -1) } }
 
     /// Starts look-ups together.
     static func start(_ reads: [RemoteRead]) {
-        var requests = BatchStarts()
-        var ended: [any StoreWork] = []
-        for read in reads where !read.ask(&requests) { ended.append(read) }
-        requests.flush()
-        StoreWorkers.shared.add(ended)
+        Turn.run { turn in StoreWorkers.shared.add(reads.filter { !$0.ask(&turn) }) }
     }
 
-    override func abandon() { for remote in tier.remotes { remote.giveUp(for: self) } }
+    func abandon() { for remote in tier.remotes { remote.giveUp(for: self) } }
 
     // MARK: The layer's side
 
@@ -117,46 +115,46 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
 
     // MARK: Steps
 
-    func run(in batch: StoreBatch) {
+    func run(_ turn: inout Turn) {
         guard table.isWanted(self) else { return }
         let (step, entries, answers) = search.withLock { search in
             defer { search.step = .nothing }
             return (search.step, search.entries, search.answers)
         }
         switch step {
-        case .nothing: askNext(batch)
-        case .entries(let remote): take(entries, answers, of: remote, batch)
-        case .room(let find): readObject(find, batch)
-        case .object(let find, let sink): take(find, sink, answers[0], batch)
-        case .imported(let members): end(.success(.imported(members)), batch)
+        case .nothing: askNext(&turn)
+        case .entries(let remote): take(entries, answers, of: remote, &turn)
+        case .room(let find): readObject(find, &turn)
+        case .object(let find, let sink): take(find, sink, answers[0], &turn)
+        case .imported(let members): end(.success(.imported(members)), &turn)
         }
     }
 
-    private func askNext(_ batch: StoreBatch) {
-        if ask(&batch.starts) { return }
-        if let problem = tier.presentProblem { return end(.failure(problem), batch) }
+    private func askNext(_ turn: inout Turn) {
+        if ask(&turn) { return }
+        if let problem = tier.presentProblem { return end(.failure(problem), &turn) }
         let stale = search.withLock { search in
             defer { search.stale = nil }
             return search.stale
         }
-        if let stale { return find(stale, batch) }
+        if let stale { return find(stale, &turn) }
         // Otherwise another look-up follows, for the original of several images.
         if !isForTarget { tier.log.count(\.misses) }
-        endWithout(batch)
+        endWithout(&turn)
     }
 
     /// Adds the requests for the entries to the next remote. Returns false if there is none.
-    private func ask(_ requests: inout BatchStarts) -> Bool {
+    private func ask(_ turn: inout Turn) -> Bool {
         guard tier.presentProblem == nil else { return false }
         while let remote = search.withLock({ $0.remotes.popFirst() }) {
             switch remote.admitLookUp() {
             case .skip: continue
             case .probe where !tier.isRequired:
-                requests.requests.append(CacheLayerRequest(.check, .entry, names[0], of: remote, for: Probe.shared))
+                turn.requests.append(CacheLayerRequest(.check, .entry, names[0], of: remote, for: Probe.shared))
             case .ask, .probe:
                 search.withLock { $0.expect(names.count, .entries(remote)) }
                 for name in names {
-                    requests.requests.append(
+                    turn.requests.append(
                         CacheLayerRequest(
                             .read, .entry, name, limit: Int64(RemoteEntry.longest), of: remote, for: self))
                 }
@@ -167,7 +165,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     }
 
     private func take(
-        _ entries: [[UInt8]], _ answers: [CacheLayerAnswer], of remote: Remote, _ batch: StoreBatch
+        _ entries: [[UInt8]], _ answers: [CacheLayerAnswer], of remote: Remote, _ turn: inout Turn
     ) {
         var found: [RemoteEntry?] = []
         var hasFailed = false
@@ -183,9 +181,9 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             }
             found.append(entry.flatMap { retrieval.accepts($0) ? $0 : nil })
         }
-        if let usable = choose(found, of: remote) { return find(usable, batch) }
+        if let usable = choose(found, of: remote) { return find(usable, &turn) }
         if hasFailed, triesAgain() { search.withLock { $0.remotes = [remote] + $0.remotes } }
-        askNext(batch)
+        askNext(&turn)
     }
 
     /// Whether a request that failed is made again: where the remote is required, until it counts as dead.
@@ -205,18 +203,18 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         return nil
     }
 
-    private func find(_ find: Find, _ batch: StoreBatch) {
+    private func find(_ find: Find, _ turn: inout Turn) {
         let share = min(find.entry.size, Int64(BodySink.memoryLimit))
         let hasRoom = search.withLock { search in
             search.step = .room(find)
             defer { search.room = search.room ?? share }
             return search.room != nil
         }
-        if hasRoom || tier.room.take(share, for: self) { readObject(find, batch) }
+        if hasRoom || tier.room.take(share, for: self) { readObject(find, &turn) }
     }
 
     /// Reads the object from the disk cache if it has it, else from the remote.
-    private func readObject(_ find: Find, passingOverCache: Bool = false, _ batch: StoreBatch) {
+    private func readObject(_ find: Find, passingOverCache: Bool = false, _ turn: inout Turn) {
         let cache = place(of: find)
         let entry = find.entry
         if !passingOverCache {
@@ -224,10 +222,10 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             let copied = Result { () throws(StorageError) in
                 try cache.copyObject(entry.object, of: entry.size, to: sink)
             }
-            if case .success(true) = copied { return check(sink, find, isLocal: true, batch) }
+            if case .success(true) = copied { return check(sink, find, isLocal: true, &turn) }
         }
         search.withLock { $0.expect(1, .object(find, sink(for: find))) }
-        batch.starts.requests.append(
+        turn.requests.append(
             CacheLayerRequest(.read, .object, entry.object.hex, limit: entry.size, of: find.remote, for: self))
     }
 
@@ -244,11 +242,11 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         return sink
     }
 
-    private func take(_ find: Find, _ sink: BodySink, _ answer: CacheLayerAnswer, _ batch: StoreBatch) {
+    private func take(_ find: Find, _ sink: BodySink, _ answer: CacheLayerAnswer, _ turn: inout Turn) {
         let entry = find.entry
         var hasFailed = false
         switch answer {
-        case .done, .exists, .locked: return check(sink, find, isLocal: false, batch)
+        case .done, .exists, .locked: return check(sink, find, isLocal: false, &turn)
         case .absent: noteDamage("an entry whose image is missing", .entry, entry.name, find.remote)
         case .refusedBlob:
             noteDamage("an image of another length than its entry says", .object, entry.object.hex, find.remote)
@@ -257,12 +255,12 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             hasFailed = true
         }
         sink.end(keeping: false)
-        if hasFailed, triesAgain() { return self.find(find, batch) }
-        askNext(batch)
+        if hasFailed, triesAgain() { return self.find(find, &turn) }
+        askNext(&turn)
     }
 
     /// Delivers the object, if it is what its entry says.
-    private func check(_ sink: BodySink, _ find: Find, isLocal: Bool, _ batch: StoreBatch) {
+    private func check(_ sink: BodySink, _ find: Find, isLocal: Bool, _ turn: inout Turn) {
         let (entry, place, inspector) = (find.entry, place(of: find), retrieval.box.inspector)
         do throws(KingfisherError) {
             let body = try sink.finish()
@@ -275,21 +273,20 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             }
             let findings = try body.checked(by: inspector, as: entry, digest: try bytes.digest())
             tier.log.count(\.hits)
-            if find.isStale { return try importStale(bytes, findings, entry, batch) }
-            let image = DownloadedImage(
-                bytes, findings, response: nil, flight: nil, orders: OrderBook(self), entry: entry)
-            table.deliver(.download(.success(.image(image))), of: self, in: batch)
-            image.release()
+            if find.isStale { return try importStale(bytes, findings, entry, &turn) }
+            DownloadedImage(
+                bytes, findings, response: nil, flight: nil, stores: OrderBook(self), entry: entry
+            ).deliver(of: self, &turn)
         } catch {
             sink.end(keeping: false)
-            if error.isCacheFailure { return end(.failure(error), batch) }
+            if error.isCacheFailure { return end(.failure(error), &turn) }
             // The cached file was damaged, not the remote's.
             if isLocal {
                 place.alreadyOpen?.distrust(entry.object)
-                return readObject(find, passingOverCache: true, batch)
+                return readObject(find, passingOverCache: true, &turn)
             }
             noteDamage("an image that is not what its entry says", .object, entry.object.hex, find.remote)
-            askNext(batch)
+            askNext(&turn)
         }
     }
 
@@ -300,26 +297,26 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
 
     /// Stores an expired original, so that the look-up finds it as one of its own.
     private func importStale(
-        _ bytes: PendingBytes, _ findings: ImageInspector.Findings, _ entry: RemoteEntry, _ batch: StoreBatch
+        _ bytes: PendingBytes, _ findings: ImageInspector.Findings, _ entry: RemoteEntry, _ turn: inout Turn
     ) throws(KingfisherError) {
         let cache = retrieval.originals
         var facts = retrieval.facts(
             format: findings.format, pixels: findings.info.map(PixelFacts.init), origin: retrieval.origin(of: entry),
             original: nil, now: cache.now)
         facts.isKeptStale = true
-        guard let change = try cache.order(bytes, retrieval.original, facts) else { return endWithout(batch) }
+        guard let change = try cache.order(bytes, retrieval.original, facts) else { return endWithout(&turn) }
         search.withLock { $0.step = .imported(entry.unknown) }
-        batch.add(
-            [StoreOrder(change) { [self] _ in StoreWorkers.shared.add([self]) }], to: cache,
+        turn.store(
+            [StoreOrder(change, to: cache) { [self] _ in StoreWorkers.shared.add([self]) }],
             urgent: !retrieval.options.batchesStores)
     }
 
-    private func endWithout(_ batch: StoreBatch) {
-        end(.success(.absent(isDamaged: search.withLock { $0.isDamaged })), batch)
+    private func endWithout(_ turn: inout Turn) {
+        end(.success(.absent(isDamaged: search.withLock { $0.isDamaged })), &turn)
     }
 
-    private func end(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {
-        table.end(self, with: .download(result), in: batch)
+    private func end(_ result: Result<DownloadAnswer, KingfisherError>, _ turn: inout Turn) {
+        table.deliver(.download(result), of: self, &turn)
     }
 }
 

@@ -86,10 +86,10 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         return self
     }
 
-    func run(in batch: StoreBatch) {
+    func run(_ turn: inout Turn) {
         switch progress.withLock({ next(&$0) }) {
-        case .ask(let step): ask(step, batch)
-        case .claim: claim(batch)
+        case .ask(let step): ask(step, &turn)
+        case .claim: claim(&turn)
         case .again(let rest): uploads.repeats(self, after: rest)
         case .fail(let answer): fail(answer)
         case .end(let end): uploads.ended(self, end)
@@ -148,20 +148,20 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
     }
 
     /// Uploads the object, unless it is there.
-    private func claim(_ batch: StoreBatch) {
+    private func claim(_ turn: inout Turn) {
         // An upload that waits may go on, on another thread, before this returns.
         switch uploads.claimObject(entry.object, self) {
         case .wait: break
-        case .isThere: ask(.entry, batch)
+        case .isThere: ask(.entry, &turn)
         case .upload:
             let (replaces, tries) = progress.withLock { ($0.replaces, $0.tries) }
             // At a second try, the writer that was in the way has probably stored it.
             let checks = terms.isKnown || entry.size >= Self.checkedFrom || tries > 0
-            ask(checks && !replaces ? .check : .write, batch)
+            ask(checks && !replaces ? .check : .write, &turn)
         }
     }
 
-    private func ask(_ step: Step, _ batch: StoreBatch) {
+    private func ask(_ step: Step, _ turn: inout Turn) {
         let replaces = progress.withLock { progress in
             progress.step = step
             (progress.entry, progress.hash) = ([], step == .verify ? SHA256() : nil)
@@ -171,15 +171,15 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         }
         switch step {
         case .begin: break
-        case .original: ask(.read, .entry, terms.original.map(RemoteEntry.name) ?? "", batch)
-        case .reach, .check: ask(.check, .object, entry.object.hex, batch)
+        case .original: ask(.read, .entry, terms.original.map(RemoteEntry.name) ?? "", &turn)
+        case .reach, .check: ask(.check, .object, entry.object.hex, &turn)
         // The name of the object that the remote has does not prove its bytes.
-        case .verify: ask(.read, .object, entry.object.hex, limit: entry.size, batch)
+        case .verify: ask(.read, .object, entry.object.hex, limit: entry.size, &turn)
         case .write:
             guard isAllowed else { return uploads.ended(self, .skipped) }
             do throws(KingfisherError) {
                 let body = CacheLayerBody.file(try file.open())
-                ask(.write(body, replaces: replaces), .object, entry.object.hex, batch)
+                ask(.write(body, replaces: replaces), .object, entry.object.hex, &turn)
             } catch {
                 // The image was evicted meanwhile.
                 uploads.ended(self, .dropped)
@@ -189,16 +189,16 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
             let json = entry.json
             // Readers refuse a longer one.
             guard isAllowed, json.count <= RemoteEntry.longest else { return uploads.ended(self, .skipped) }
-            ask(.write(.bytes(json), replaces: true), .entry, entry.name, batch)
+            ask(.write(.bytes(json), replaces: true), .entry, entry.name, &turn)
         }
     }
 
     private func ask(
         _ operation: CacheLayerRequest.Operation, _ kind: CacheLayerRequest.Kind, _ name: String,
-        limit: Int64 = Int64(RemoteEntry.longest), _ batch: StoreBatch
+        limit: Int64 = Int64(RemoteEntry.longest), _ turn: inout Turn
     ) {
         guard uploads.remote.isWritable else { return uploads.ended(self, .dropped) }
-        batch.starts.requests.append(
+        turn.requests.append(
             CacheLayerRequest(operation, kind, name, limit: limit, of: uploads.remote, for: self))
     }
 

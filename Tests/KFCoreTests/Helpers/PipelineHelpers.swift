@@ -49,7 +49,7 @@ final class BlockedWorkers: Sendable {
 
         init(_ blocked: BlockedWorkers) { self.blocked = blocked }
 
-        func run(in batch: StoreBatch) {
+        func run(_ turn: inout Turn) {
             blocked.running.wrappingAdd(1, ordering: .sequentiallyConsistent)
             blocked.gate.wait()
         }

@@ -7,7 +7,7 @@ import Testing
 struct RoomTests {
     private final class Waiting: StoreWork {
         let hasRun = SharedValue(false)
-        func run(in batch: StoreBatch) { hasRun.value = true }
+        func run(_ turn: inout Turn) { hasRun.value = true }
     }
 
     private let changes = SharedValue<[Bool]>([])

@@ -17,12 +17,10 @@ struct SharedRetryTests {
                     maxRetryCount: Self.rounds, retryInterval: .seconds(Double(number) * 0.02))
             }
             let source = Source.network(try RequestURL(url(number)))
-            let job = ImageJob(
+            // Each asks its source at once, with the others.
+            return ImageJob(
                 fixture.manager, Retrieval(source, OptionsBox(options), fixture.manager.cache), for: ended,
-                number: number)
-            // It asks its source at once, with the others.
-            job.hasLooked = true
-            return job
+                number: number, asking: Asking())
         }
     }
 

@@ -8,19 +8,27 @@ import Testing
 @Suite("The table of work under way", .bounded)
 struct WorkTableTests {
     /// Work that records what the table tells it.
-    private final class Work: WorkInFlight, @unchecked Sendable {
+    private final class Work: SharedWork {
+        let key: WorkKey
+        let table: WorkTable
         private let calls = Mutex((abandoned: 0, priorities: [Float]()))
 
         var abandoned: Int { calls.withLock { $0.abandoned } }
         var priorities: [Float] { calls.withLock { $0.priorities } }
 
-        override func abandon() { calls.withLock { $0.abandoned += 1 } }
-        override func change(priority: Float) { calls.withLock { $0.priorities.append(priority) } }
+        init(_ key: WorkKey, in table: WorkTable) {
+            self.key = key
+            self.table = table
+        }
+
+        func run(_ turn: inout Turn) {}
+        func abandon() { calls.withLock { $0.abandoned += 1 } }
+        func change(priority: Float) { calls.withLock { $0.priorities.append(priority) } }
     }
 
     private final class Waiter: WorkWaiter {
         private struct State {
-            var work: WorkInFlight?
+            var work: (any SharedWork)?
             var isCancelled = false
             var codes: [Int] = []
         }
@@ -35,7 +43,7 @@ struct WorkTableTests {
         /// The codes of the answers that it was given; 0 is a success.
         var codes: [Int] { state.withLock { $0.codes } }
 
-        func waits(for work: WorkInFlight) -> Bool {
+        func waits(for work: any SharedWork) -> Bool {
             state.withLock { state in
                 if state.isCancelled { return false }
                 state.work = work
@@ -52,7 +60,7 @@ struct WorkTableTests {
             if let work { work.table.leave(work, self) }
         }
 
-        func take(_ answer: WorkAnswer, in batch: StoreBatch) {
+        func take(_ answer: WorkAnswer, _ turn: inout Turn) {
             let code = WorkTableTests.code(answer)
             state.withLock { state in
                 state.work = nil
@@ -73,24 +81,27 @@ struct WorkTableTests {
     }
 
     private let table = WorkTable()
-    private var batch: StoreBatch { StoreBatch() }
     private let digest = Array("bytes".utf8).withUnsafeBytes { SHA256.hash($0) }
 
     private func key(_ name: String = "a") -> WorkKey {
-        .make(MakeKey(of: .stored(digest), target: EntryKey(key: name)))
+        .make(MakeKey(original: .stored(digest), target: EntryKey(key: name)))
     }
 
     /// The new work; nil when the waiter did not start any.
     private func start(_ waiter: Waiter, _ name: String = "a") -> Work? {
-        if case .started(let work) = join(waiter, name) { return work as? Work }
+        if case .started(let work) = join(waiter, name) { return work }
         return nil
     }
 
-    private func join(_ waiter: Waiter, _ name: String = "a") -> WorkTable.Joining {
-        table.join(key(name), waiter) { Work(key(name), in: table, for: waiter) }
+    private func join(_ waiter: Waiter, _ name: String = "a") -> WorkTable.Joining<Work> {
+        table.join(key(name), waiter) { _ in Work(key(name), in: table) }
     }
 
-    private func isJoined(_ joining: WorkTable.Joining) -> Bool {
+    private func deliver(_ answer: WorkAnswer, of work: Work, stays: Bool = false) {
+        Turn.run { table.deliver(answer, of: work, stays: stays, &$0) }
+    }
+
+    private func isJoined(_ joining: WorkTable.Joining<Work>) -> Bool {
         if case .joined = joining { return true }
         return false
     }
@@ -105,7 +116,7 @@ struct WorkTableTests {
             }
             #expect(works.count == 1)
             let work = try #require(works.first)
-            table.end(work, with: Self.success, in: batch)
+            deliver(Self.success, of: work)
             #expect(waiters.map(\.codes) == Array(repeating: [0], count: 6))
         }
     }
@@ -115,9 +126,9 @@ struct WorkTableTests {
         let (a, b) = (Waiter(), Waiter())
         let first = try #require(start(a, "a"))
         let second = try #require(start(b, "b"))
-        table.end(first, with: Self.success, in: batch)
+        deliver(Self.success, of: first)
         #expect(a.codes == [0] && b.codes.isEmpty)
-        table.end(second, with: Self.success, in: batch)
+        deliver(Self.success, of: second)
         #expect(a.codes == [0] && b.codes == [0])
     }
 
@@ -128,7 +139,7 @@ struct WorkTableTests {
         #expect(isJoined(join(b)))
         a.cancel()
         #expect(work.abandoned == 0 && table.isWanted(work))
-        table.end(work, with: Self.success, in: batch)
+        deliver(Self.success, of: work)
         #expect(a.codes.isEmpty && b.codes == [0])
     }
 
@@ -146,10 +157,10 @@ struct WorkTableTests {
         let next = try #require(start(c))
         #expect(next !== work)
         // The abandoned work ends late, and does not touch the new one.
-        table.end(work, with: Self.failure, in: batch)
+        deliver(Self.failure, of: work)
         #expect(a.codes.isEmpty && b.codes.isEmpty && c.codes.isEmpty)
         #expect(isJoined(join(Waiter())))
-        table.end(next, with: Self.success, in: batch)
+        deliver(Self.success, of: next)
         #expect(c.codes == [0])
     }
 
@@ -167,7 +178,7 @@ struct WorkTableTests {
                 return await group.reduce(into: Work?.none) { late, work in late = late ?? work }
             }
             #expect(work.abandoned == (late == nil ? 0 : 1))
-            table.end(late ?? work, with: Self.success, in: batch)
+            deliver(Self.success, of: late ?? work)
             #expect(a.codes.isEmpty && b.codes == [0])
         }
     }
@@ -177,10 +188,10 @@ struct WorkTableTests {
         let (a, b, c) = (Waiter(), Waiter(), Waiter())
         let work = try #require(start(a))
         #expect(isJoined(join(b)))
-        table.end(work, with: Self.failure, in: batch)
+        deliver(Self.failure, of: work)
         #expect(a.codes == [2005] && b.codes == [2005])
         let next = try #require(start(c))
-        table.end(next, with: Self.success, in: batch)
+        deliver(Self.success, of: next)
         #expect(c.codes == [0])
     }
 
@@ -188,26 +199,25 @@ struct WorkTableTests {
     func priority() throws {
         let waiters = [0.3, 0.2, 0.9, 0.9].map { Waiter(priority: $0) }
         let work = try #require(start(waiters[0]))
-        #expect(work.highestPriority == 0.3)
         #expect(isJoined(join(waiters[1])))
-        #expect(work.highestPriority == 0.3 && work.priorities.isEmpty)
+        #expect(work.priorities.isEmpty)
         #expect(isJoined(join(waiters[2])))
-        #expect(work.highestPriority == 0.9 && work.priorities == [0.9])
+        #expect(work.priorities == [0.9])
         #expect(isJoined(join(waiters[3])))
         waiters[2].cancel()
-        #expect(work.highestPriority == 0.9 && work.priorities == [0.9])
+        #expect(work.priorities == [0.9])
         waiters[3].cancel()
-        #expect(work.highestPriority == 0.3 && work.priorities == [0.9, 0.3])
+        #expect(work.priorities == [0.9, 0.3])
         waiters[0].cancel()
-        #expect(work.highestPriority == 0.2 && work.priorities == [0.9, 0.3, 0.2])
+        #expect(work.priorities == [0.9, 0.3, 0.2])
     }
 
     @Test("Between delivery and end the same answer is given; a forced wish begins anew")
     func late() throws {
         let (a, forced) = (Waiter(), Waiter(isForced: true))
         let work = try #require(start(a))
-        table.deliver(Self.failure, of: work, in: batch)
-        table.deliver(Self.success, of: work, in: batch)
+        deliver(Self.failure, of: work, stays: true)
+        deliver(Self.success, of: work, stays: true)
         #expect(a.codes == [2005], "delivered once")
         guard case .late(let answer) = join(Waiter()) else {
             Issue.record("not late")
@@ -218,7 +228,7 @@ struct WorkTableTests {
         // The end of the old work leaves the new one in its place.
         table.end(work)
         #expect(isJoined(join(Waiter())))
-        table.end(anew, with: Self.success, in: batch)
+        deliver(Self.success, of: anew)
         #expect(forced.codes == [0] && a.codes == [2005])
         #expect(start(Waiter()) != nil, "after the end new work begins")
     }
@@ -230,12 +240,13 @@ struct WorkTableTests {
             try ImageInspector(limits: DecodeLimits(), check: .structure).inspect($0)
         }
         let work = try #require(start(Waiter()))
-        let image = DownloadedImage(.memory(body), findings, response: nil, flight: nil, orders: OrderBook(work))
+        let image = DownloadedImage(.memory(body), findings, response: nil, flight: nil, stores: OrderBook(work))
         let reports = Mutex<[Int64]>([])
         let late = Waiter { received, total in reports.withLock { $0 += [received, total ?? -1] } }
-        LateJoin(late, .download(.success(.image(image)))).run(in: batch)
+        let answer = WorkAnswer.download(.success(.image(image)))
+        Turn.run { answer.joined(by: late).run(&$0) }
         #expect(reports.withLock { $0.isEmpty }, "a provider reports no progress")
-        LateJoin(late, .download(.success(.image(image))), reportsSize: true).run(in: batch)
+        Turn.run { answer.joined(by: late, reportsSize: true).run(&$0) }
         #expect(reports.withLock { $0 } == [Int64](repeating: Int64(body.count), count: 2))
         #expect(late.codes == [0, 0])
     }
@@ -245,7 +256,7 @@ struct WorkTableTests {
         let (a, forced) = (Waiter(), Waiter(isForced: true))
         let work = try #require(start(a))
         #expect(isJoined(join(forced)))
-        table.end(work, with: Self.success, in: batch)
+        deliver(Self.success, of: work)
         #expect(forced.codes == [0])
     }
 
@@ -253,7 +264,7 @@ struct WorkTableTests {
     func leavingLate() throws {
         let a = Waiter()
         let work = try #require(start(a))
-        table.deliver(Self.success, of: work, in: batch)
+        deliver(Self.success, of: work, stays: true)
         table.leave(work, a)
         #expect(work.abandoned == 0)
         guard case .late = join(Waiter()) else {
@@ -288,11 +299,9 @@ struct WorkTableTests {
         }
         let silent = Waiter()
         let work = try #require(start(silent))
-        #expect(!work.wantsProgress)
         table.report(1, nil, of: work)
         let waiters = ["a", "b"].map { Waiter(progress: handler($0)) }
         for waiter in waiters { #expect(isJoined(join(waiter))) }
-        #expect(work.wantsProgress)
         table.report(2, 4, of: work)
         waiters[0].cancel()
         table.report(3, nil, of: work)
@@ -306,10 +315,10 @@ struct WorkTableTests {
         #expect(isJoined(join(waiters[1], "a")))
         let other = try #require(start(waiters[2], "b"))
         let delivered = try #require(start(waiters[3], "c"))
-        table.deliver(Self.success, of: delivered, in: batch)
+        deliver(Self.success, of: delivered, stays: true)
         table.cancel { $0 != key("b") }
         #expect(first.abandoned == 1 && other.abandoned == 0 && delivered.abandoned == 0)
-        table.end(other, with: Self.success, in: batch)
+        deliver(Self.success, of: other)
         #expect(waiters.map(\.codes) == [[], [], [0], [0]])
     }
 
@@ -328,9 +337,9 @@ struct WorkTableTests {
             (weakWork, weakWaiter) = (work, waiter)
             #expect(isJoined(join(Waiter())))
             switch end {
-            case .end: table.end(work, with: Self.success, in: batch)
+            case .end: deliver(Self.success, of: work)
             case .deliverThenEnd:
-                table.deliver(Self.success, of: work, in: batch)
+                deliver(Self.success, of: work, stays: true)
                 table.end(work)
             case .leave: table.cancel { _ in true }
             }
