@@ -150,9 +150,13 @@ extension ImageCache {
     private func lookForAnswers(_ keys: [EntryKey], _ sight: inout Sight) throws(KingfisherError) {
         let absent = keys.indices.filter { if case .absent = sight.files[$0] { true } else { false } }
         if absent.isEmpty { return }
-        let wanted = absent.map { EntryKey(key: keys[$0].key, identifier: EntryKey.answerIdentifier) }
         let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-            try storage.lookUp(wanted)
+            // Most caches remember no such response.
+            guard try storage.hasEntries(ofFormat: Self.answerLabel) else {
+                return absent.map { _ in IndexedEntry.absent }
+            }
+            return try storage.lookUp(
+                absent.map { EntryKey(key: keys[$0].key, identifier: EntryKey.answerIdentifier) })
         }
         for (index, found) in zip(absent, found ?? []) {
             switch found {

@@ -30,8 +30,9 @@ extension DownloadOrder {
     }
 }
 
-/// The identity of a transfer. Calls with equal keys share one transfer (single flight).
-struct DownloadKey: Hashable, Sendable {
+/// The identity of a transfer. Calls with equal keys share one transfer (single flight). A class, so that the tables that
+/// move it around move one word.
+final class DownloadKey: Hashable, Sendable {
     let downloader: ObjectIdentifier
     /// The URL of the source, before any modifier.
     let url: RequestURL
@@ -44,9 +45,25 @@ struct DownloadKey: Hashable, Sendable {
     let responder: ObjectIdentifier?
     /// A unique number for a call that shares no transfer, otherwise 0.
     let unique: UInt64
+    /// The text of the URL is hashed once, and not again when a table grows.
+    private let hash: Int
+
+    /// Creates the key of an order for a downloader.
+    init(_ order: DownloadOrder, _ downloader: ImageDownloader, unique: UInt64) {
+        self.downloader = ObjectIdentifier(downloader)
+        (url, terms, condition) = (order.url, order.terms, order.condition)
+        cache = order.retrieval.map { ObjectIdentifier($0.originals) }
+        delegate = order.delegate.map { ObjectIdentifier($0) }
+        responder = order.responder.map { ObjectIdentifier($0) }
+        self.unique = unique
+        var hasher = Hasher()
+        hasher.combine(url)
+        hasher.combine(unique)
+        hash = hasher.finalize()
+    }
 
     static func == (a: DownloadKey, b: DownloadKey) -> Bool {
-        a.unique == b.unique && a.url.text == b.url.text && a.downloader == b.downloader
+        a.hash == b.hash && a.unique == b.unique && a.url.text == b.url.text && a.downloader == b.downloader
             && a.cache == b.cache && a.delegate == b.delegate && a.responder == b.responder
             && a.condition == b.condition && a.terms.isAlike(b.terms) && a.hasSameRequest(as: b)
     }
@@ -56,10 +73,7 @@ struct DownloadKey: Hashable, Sendable {
         terms === other.terms && url == other.url || terms.digest(of: url) == other.terms.digest(of: other.url)
     }
 
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(url)
-        hasher.combine(unique)
-    }
+    func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 
 /// The terms of downloading and checking images. One object is made per call or run, and all of its transfers share it.

@@ -102,7 +102,7 @@ final class DownloadedImage: Sendable {
 enum DownloadAnswer: Sendable {
     case image(DownloadedImage)
     /// The server confirmed the cached image (304). The flight keeps other processes from requesting the key.
-    case unchanged(ResponseFacts, FlightHold?)
+    indirect case unchanged(ResponseFacts, FlightHold?)
     /// Another process has stored the image meanwhile, and no request was made.
     case stored
     /// No remote has the image. With `isDamaged`, the first remote has something in its place that is to be replaced.
@@ -111,5 +111,5 @@ enum DownloadAnswer: Sendable {
     /// the entry that replaces it.
     case imported([StrictJSON.Member])
     /// A status without an image. A personal answer belongs to this caller alone.
-    case refused(ResponseFacts, isPersonal: Bool)
+    indirect case refused(ResponseFacts, isPersonal: Bool)
 }

@@ -28,8 +28,8 @@ struct FlightClaim {
         self.storage = storage
         key = store.key
         commitsSeen = commits
-        let transfer = retrieval.options.request.transfer
-        (stall, total) = (transfer.timeout, transfer.maxTime)
+        let transfer = retrieval.box.download.transfer
+        (stall, total) = (transfer.options.timeout, transfer.options.maxTime)
     }
 
     /// Claims the flight. Returns `.undecided` if another process may have stored the image since the look-up missed.

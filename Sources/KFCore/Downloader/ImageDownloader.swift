@@ -131,15 +131,10 @@ public final class ImageDownloader: Sendable {
     }
 
     private func key(_ order: DownloadOrder) -> DownloadKey {
-        let request = order.terms.request
-        let isIncomparable = request.redirectHandler.map { $0.cacheIdentity == nil } ?? false
+        let isIncomparable = order.terms.request.redirectHandler.map { $0.cacheIdentity == nil } ?? false
         let unique =
             isIncomparable || order.tap != nil ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
-        return DownloadKey(
-            downloader: ObjectIdentifier(self), url: order.url, terms: order.terms, condition: order.condition,
-            cache: order.retrieval.map { ObjectIdentifier($0.originals) },
-            delegate: order.delegate.map { ObjectIdentifier($0) },
-            responder: order.responder.map { ObjectIdentifier($0) }, unique: unique)
+        return DownloadKey(order, self, unique: unique)
     }
 }
 

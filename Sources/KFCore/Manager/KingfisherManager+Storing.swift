@@ -6,13 +6,12 @@ extension KingfisherManager {
     /// Orders the stores of an image and of its original `image`, delivers it first unless its recipient waits for them,
     /// and concludes the job when they have ended. `book` has the stores of other jobs for the same bytes.
     func store(
-        _ ending: ImageEnding, of image: DownloadedImage? = nil, in book: OrderBook? = nil, _ job: ImageJob,
+        _ ending: consuming ImageEnding, of image: DownloadedImage? = nil, in book: OrderBook? = nil, _ job: ImageJob,
         _ turn: inout Turn
     ) {
-        var ending = ending
-        let options = ending.retrieval.options
+        let isUrgent = !ending.retrieval.options.batchesStores
         // The images of a list are not delivered before they are stored, and are too many to be tracked.
-        if !options.batchesStores || ending.derivation != nil { ending.holdStores() }
+        if isUrgent || ending.derivation != nil { ending.holdStores() }
         if let derivation = ending.derivation,
             isRemoved(derivation.file.entry.key, since: derivation.removals, ending.retrieval)
         {
@@ -26,7 +25,7 @@ extension KingfisherManager {
             guard let image else { return ending.derivation?.digest }
             return try image.digest(stored: ending.original)
         }
-        turn.store(group, urgent: !options.batchesStores)
+        turn.store(group, urgent: isUrgent)
         job.wait(forStoresOf: ending, &turn)
     }
 
@@ -139,11 +138,10 @@ extension KingfisherManager {
     }
 
     /// Delivers the image when its stores have ended.
-    func conclude(_ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
+    func conclude(_ ending: consuming ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
         share(ending, job)
         if let (order, asking) = ending.renewal { return conclude(order, asking, ending, job, &turn) }
         if !ending.parts.isEmpty { return concludeParts(ending, job, &turn) }
-        var ending = ending
         let stored = note(&ending)
         if stored == nil, let derivation = ending.derivation, !derivation.isAgain, ending.target?.order != nil,
             ending.facts.storing.diskError == nil

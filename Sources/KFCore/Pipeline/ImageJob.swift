@@ -108,9 +108,9 @@ final class ImageJob: WorkWaiter {
     }
 
     var wish: Wish {
-        let options = asked.options
-        return Wish(
-            priority: options.request.priority, progress: options.progress, isForced: options.forceRefresh)
+        Wish(
+            priority: asked.options.request.priority, progress: asked.options.progress,
+            isForced: asked.options.forceRefresh)
     }
 
     /// The number of requests made. The recipient of a cancelled job reads it while a stage may still change it.
@@ -251,7 +251,7 @@ final class ImageJob: WorkWaiter {
     // MARK: Storing
 
     /// Waits for the stores of the image, then concludes the job.
-    func wait(forStoresOf ending: ImageEnding, _ turn: inout Turn) {
+    func wait(forStoresOf ending: consuming ImageEnding, _ turn: inout Turn) {
         let orders = ending.orders
         state.withLock { $0.openStores = 1 + orders.count }
         enter(.storing(ending))
@@ -261,11 +261,10 @@ final class ImageJob: WorkWaiter {
 
     /// Counts a store that has ended. After the last one, the job concludes.
     func storeEnded(_ turn: inout Turn) {
-        let ending = state.withLock { state -> ImageEnding? in
+        let stage = state.withLock { state -> Stage? in
             state.openStores -= 1
-            guard state.openStores == 0, case .storing(let ending) = state.stage else { return nil }
-            return ending
+            return state.openStores == 0 ? state.stage : nil
         }
-        if let ending { manager.conclude(ending, self, &turn) }
+        if case .storing(let ending)? = stage { manager.conclude(ending, self, &turn) }
     }
 }

@@ -160,15 +160,15 @@ final class WorkTable: Sendable {
 /// The identity of work: equal work is done once (single flight).
 enum WorkKey: Hashable, Sendable {
     case download(DownloadKey)
-    case remote(RemoteKey)
-    case read(ReadKey)
-    case make(MakeKey)
+    indirect case remote(RemoteKey)
+    indirect case read(ReadKey)
+    indirect case make(MakeKey)
 }
 
 /// The answer of work to its waiters.
 enum WorkAnswer: Sendable {
     case download(Result<DownloadAnswer, KingfisherError>)
-    case made(MadeImage, Result<ProcessedImage, KingfisherError>)
+    indirect case made(MadeImage, Result<ProcessedImage, KingfisherError>)
 
     /// A worker's task that passes the answer to a waiter that joined late. `reportsSize` is set for a transfer, which
     /// has reported its progress to the waiters of its time.

@@ -32,6 +32,13 @@ extension DiskStorage {
 
     private static let lookUpPage = 256
 
+    /// Returns whether there is an entry of this format, fresh or expired.
+    package func hasEntries(ofFormat format: String) throws(StorageError) -> Bool {
+        try session.reader.withLock { connection throws(StorageError) in
+            try connection.formats().contains { $0.name == format }
+        }
+    }
+
     /// Returns the original of a key and all images made from it.
     package func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
         let found = try session.reader.withLock { connection throws(StorageError) in
