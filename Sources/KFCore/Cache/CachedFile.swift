@@ -10,10 +10,10 @@ public final class CachedFile: Sendable {
     /// The path at the time of opening. The file is read-only and belongs to the cache.
     public let path: String
 
-    init(_ file: consuming FileDescriptor, entry: Entry, path: String) {
+    init(_ file: consuming FileDescriptor, entry: Entry) {
+        path = file.path
         self.file = file
         self.entry = entry
-        self.path = path
     }
 
     /// The size in bytes.
@@ -89,7 +89,7 @@ public struct StoredFile: Sendable {
     /// Opens the file; blocks on the disk.
     func open() throws(KingfisherError) -> CachedFile {
         do {
-            return CachedFile(try directory.objects.open(entry.object), entry: entry, path: path)
+            return CachedFile(try directory.objects.open(entry.object), entry: entry)
         } catch {
             throw KingfisherError(reading: error)
         }

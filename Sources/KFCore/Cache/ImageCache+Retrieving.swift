@@ -40,8 +40,7 @@ extension ImageCache {
             do throws(StorageError) {
                 guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry)
                 else { return CachedFile?.none }
-                let path = file.path
-                return CachedFile(file, entry: entry, path: path)
+                return CachedFile(file, entry: entry)
             } catch .system(let call, let path, let code) {
                 if strict { throw .system(call: call, path: path, errno: code) }
                 return nil

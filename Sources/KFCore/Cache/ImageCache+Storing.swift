@@ -127,8 +127,7 @@ extension ImageCache {
         guard let storage = try storage() else { return nil }
         do throws(StorageError) {
             guard let file = try storage.open(stored.entry) else { return nil }
-            let path = file.path
-            return CachedFile(file, entry: stored.entry, path: path)
+            return CachedFile(file, entry: stored.entry)
         } catch {
             throw KingfisherError(reading: error)
         }

@@ -43,7 +43,7 @@ final class DirectoryLayer: LowerLayer {
             guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry) else {
                 return nil
             }
-            return CachedFile(file, entry: entry, path: storage.path(of: entry))
+            return CachedFile(file, entry: entry)
         }
     }
 
@@ -122,7 +122,7 @@ final class AdditionalFiles: LowerLayer {
             let bytes = try file.readAll(
                 expected: Int(clamping: status.st_size), limit: Int(RequestOptions().transfer.maxBytes))
             guard let entry = bytes.withUnsafeBytes({ entry(key, $0, status) }), isUsable(entry) else { return nil }
-            return CachedFile(file, entry: entry, path: path)
+            return CachedFile(file, entry: entry)
         } catch {
             return nil
         }

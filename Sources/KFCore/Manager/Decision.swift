@@ -1,6 +1,6 @@
 import KFStorage
 
-/// What the caches have of an image, as far as they were looked into.
+/// The image in memory and the file on the disk that were found for a retrieval.
 struct Sight: Sendable {
     /// The image in memory, if it is for this request.
     var memory: CachedImage?
@@ -12,7 +12,7 @@ struct Sight: Sendable {
     var commits: Int64?
 }
 
-/// What a retrieval does next. `fetch`, lists, dry runs and `explain` all take it from ``Retrieval/decide(_:asksRemotes:isFirst:now:)``.
+/// The next step of a retrieval. `Retrieval.decide` returns it to `fetch`, lists, dry runs and `explain` alike.
 enum Decision: Sendable {
     enum Fact: Sendable { case files, siblings }
 
@@ -71,7 +71,7 @@ extension Retrieval {
         return options.onlyFromCache ? withoutRequest(stale, now) : .ask(stale: stale, remotes: false)
     }
 
-    /// Decides when nobody may be asked any more.
+    /// Decides for a retrieval that may ask neither a remote nor its source.
     func withoutRequest(_ stale: FoundFile?, _ now: Timestamp) -> Decision {
         if let stale, mayServeStale(stale.entry, now: now) { return .serveStale(stale, renews: false) }
         return .fail(absence(stale?.entry, now: now))
@@ -92,6 +92,8 @@ extension Retrieval {
     func look(asksRemotes: Bool, isFirst: Bool = true, extends: Bool = true) throws(KingfisherError) -> Found {
         var retrieval = self
         var sight = Sight(memory: memory(extends: extends))
+        // At most five rounds: files and siblings are gathered once each for a representation, and once more for another
+        // one that the siblings select.
         while true {
             let decision = retrieval.decide(sight, asksRemotes: asksRemotes, isFirst: isFirst, now: cache.now)
             switch decision {

@@ -210,6 +210,7 @@ extension ResponseFacts {
     /// behind a proxy is as near as the address in its URL.
     fileprivate var nearest: RemoteUpload.Origin? {
         (redirects.map { ($0.url, $0.address) } + [(url, metrics.remoteAddress)]).map { url, address in
+            // A host's name says nothing about its network; then the address decides.
             let named = (try? RequestURL(url)).flatMap { NetworkReach(host: String($0.hostName)) } ?? .internet
             return (min(named, NetworkReach(host: address) ?? .machine), RequestURL.redacted(url))
         }.min { $0.reach < $1.reach }

@@ -14,7 +14,7 @@ final class Outcome: Sendable {
         case memory(CachedImage, ImageCache)
     }
 
-    /// What was retrieved.
+    /// The image that was asked for.
     enum Subject: Sendable {
         /// The retrieval that brought the image, and that of the call. They differ after an alternative source.
         case retrieval(Retrieval, asked: Retrieval)

@@ -3,7 +3,7 @@ import KFStorage
 
 /// One source with its options, and the cache keys that follow from them. It never changes, and all stages share it.
 final class Retrieval: Sendable {
-    /// What the index remembers of a response without an image.
+    /// A remembered response without an image.
     enum Answer: Sendable {
         /// The index has not been searched for it.
         case unknown
