@@ -21,7 +21,7 @@ struct FlightClaim {
 
     /// Returns nil if nothing is stored, because other processes would gain nothing by waiting.
     init?(_ place: DownloadPlace, _ request: RequestOptions) {
-        guard place.stores, let storage = place.cache.alreadyOpen, !storage.isReadOnly else { return nil }
+        guard place.stores, let storage = place.cache.alreadyOpen else { return nil }
         self.storage = storage
         key = place.key
         // Nil means that the source is asked regardless of later commits.
@@ -32,7 +32,7 @@ struct FlightClaim {
 
     /// Claims the flight. Returns `.undecided` if another process may have stored the image since the look-up missed.
     mutating func enter() -> TransferAdmission {
-        if isBypassed || hold != nil { return .open }
+        if isBypassed || hold != nil || storage.isReadOnly { return .open }
         // Without a free descriptor the flight cannot be claimed. The transfer still starts.
         guard case .success(let entered) = Result(catching: { () throws(StorageError) in try storage.enterFlight(key) })
         else { return .open }

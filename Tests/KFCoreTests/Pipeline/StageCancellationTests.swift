@@ -5,22 +5,26 @@ import Testing
 
 @testable import KFCore
 
-/// Two calls for one image wait in the same stage, which the test holds. One of them is cancelled.
+/// Two calls wait in the same stage, which the test holds. One of them is cancelled.
 @Suite("A cancelled call ends while its stage still waits", .bounded)
 struct StageCancellationTests {
     enum Stage: CaseIterable {
-        case modifying, lookingUp, waitingForRoom, downloading, readingProvider, deciding, resting, arrived, processing
+        case modifying, opening, openingForced, lookingUp, waitingForRoom, downloading, readingProvider, deciding,
+            resting, arrived, processing
         case storing
     }
 
     /// A retrieval that stays in a stage until it is released.
     private struct Held {
         let fixture: ManagerFixture
-        let source: Source
+        /// What the first call asks for, and the second.
+        var sources: [Source]
         var options = ManagerFixture.options()
         /// Returns when the calls are in the stage.
         let reached: @Sendable () async -> Bool
         let release: @Sendable () -> Void
+        /// Whether the stage waits; true where the calls would wait for ever.
+        var waits: @Sendable () -> Bool = { true }
         /// The code of the other call's error; nil if it gets the image.
         var code: Int?
 
@@ -29,7 +33,8 @@ struct StageCancellationTests {
             release: @escaping @Sendable () -> Void
         ) throws {
             self.fixture = fixture
-            self.source = try source ?? .network(RequestURL("http://h/a.png"))
+            let source = try source ?? .network(RequestURL("http://h/a.png"))
+            sources = [source, source]
             self.reached = reached
             self.release = release
         }
@@ -43,14 +48,14 @@ struct StageCancellationTests {
     func cancelled(_ stage: Stage) async throws {
         let held = try await hold(stage)
         let manager = held.fixture.manager
-        let calls = (0..<2).map { _ in
-            Task { try await manager.retrieveImage(with: held.source, options: held.options) }
+        let calls = held.sources.map { source in
+            Task { try await manager.retrieveImage(with: source, options: held.options) }
         }
         #expect(await held.reached())
         calls[0].cancel()
         // The stage is released only afterwards: the call has not waited for it.
         let error = await #expect(throws: KingfisherError.self) { try await calls[0].value }
-        #expect(error?.isCancellation == true)
+        #expect(error?.isCancellation == true && held.waits())
         held.release()
         switch await calls[1].result {
         case .success(let image): #expect(held.code == nil && image.way == .fetched)
@@ -63,6 +68,8 @@ struct StageCancellationTests {
     private func hold(_ stage: Stage) async throws -> Held {
         switch stage {
         case .modifying: try holdModifier()
+        case .opening: try await holdOpening(false)
+        case .openingForced: try await holdOpening(true)
         case .lookingUp: try await holdLookUp()
         case .waitingForRoom: try holdRoom()
         case .downloading: try holdTransfer()
@@ -92,6 +99,36 @@ struct StageCancellationTests {
             return request
         }
         return held
+    }
+
+    /// Another process sets the index aside, and the cache cannot be opened meanwhile.
+    private func holdOpening(_ isForced: Bool) async throws -> Held {
+        let transport = ScriptedTransport(.init(body: body))
+        let fixture = try ManagerFixture(transport: transport)
+        do {
+            let neighbour = ImageCache(
+                ImageCache.Configuration(directory: fixture.directory.url.appendingPathComponent("cache").path))
+            _ = try await neighbour.isCached(forKey: "a")
+            await neighbour.close()
+        }
+        let lock = try self.lock(of: fixture)
+        #expect(try await eventually { try lock.tryAcquire(.exclusive, byte: 1) })
+        var held = try Held(fixture) {
+            await others()
+            return transport.requests.isEmpty
+        } release: {
+            lock.release(byte: 1)
+        }
+        held.sources[0] = .network(try RequestURL("http://h/b.png"))
+        held.options.forceRefresh = isForced
+        // After the limit of its wait, a call goes on without a cache.
+        held.waits = { transport.requests.isEmpty }
+        return held
+    }
+
+    private func lock(of fixture: ManagerFixture) throws -> FileLock {
+        let path = fixture.directory.url.appendingPathComponent("cache/v1/lock").path
+        return FileLock(FileDescriptor(taking: open(path, O_RDWR | O_CLOEXEC), path: path))
     }
 
     private func holdLookUp() async throws -> Held {
@@ -227,8 +264,7 @@ struct StageCancellationTests {
         let transport = ManualTransport()
         let fixture = try ManagerFixture(transport: transport)
         _ = try await fixture.manager.cache.isCached(forKey: "a")
-        let path = fixture.directory.url.appendingPathComponent("cache/v1/lock").path
-        let lock = FileLock(FileDescriptor(taking: open(path, O_RDWR | O_CLOEXEC), path: path))
+        let lock = try self.lock(of: fixture)
         #expect(try lock.tryAcquire(.exclusive, byte: 0))
         let work = fixture.manager.downloader.work
         return try Held(fixture) { [body] in
