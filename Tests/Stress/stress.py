@@ -2,10 +2,10 @@
 """Harnesses that look for what only crashes, damage, failing system calls, kills and long runs bring to light.
 
 usage: stress.py --kf BINARY [--seconds 60] [--seed N] [--case N] [--keep] [--keep-going] [--other BINARY] [--urls 400]
-           [--bodies 50] [NAME...]
+           [--bodies 50] [--loops 12] [NAME...]
 
 crash    power is cut at random moments (snapshots of an ext4, and a model that drops what was not synchronized)
-equal    eight processes store equal images (--bodies) of many URLs (--urls for each), on a loaded machine
+equal    eight processes store equal images (--bodies) of many URLs (--urls for each), beside busy loops (--loops)
 hostile  a `file:` remote among foreign files, links and pipes, with entries and objects that lie
 index    the index and the files beside it are damaged
 inject   the n-th system call fails, is interrupted or cut short, or kills the process
@@ -70,6 +70,7 @@ def main():
     parser.add_argument("--other", default=os.environ.get("STRESS_OTHER"), help="the other binary of turns")
     parser.add_argument("--urls", type=int, default=int(os.environ.get("STRESS_URLS") or 400))
     parser.add_argument("--bodies", type=int, default=int(os.environ.get("STRESS_BODIES") or 50))
+    parser.add_argument("--loops", type=int, default=int(os.environ.get("STRESS_LOOPS") or 12))
     options = parser.parse_args()
     # As Ctrl-C: what was started and mounted is ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

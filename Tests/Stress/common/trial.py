@@ -19,6 +19,7 @@ class Trial:
         self.other = options.other
         self.urls = options.urls
         self.bodies = options.bodies
+        self.loops = options.loops
         self.seed = options.seed
         self.seconds = options.seconds
         self.processes = options.processes
@@ -85,7 +86,7 @@ class Trial:
         if self.name == "turns":
             words.append(f"STRESS_OTHER={self.other}")
         if self.name == "equal":
-            words += [f"STRESS_URLS={self.urls}", f"STRESS_BODIES={self.bodies}"]
+            words += [f"STRESS_URLS={self.urls}", f"STRESS_BODIES={self.bodies}", f"STRESS_LOOPS={self.loops}"]
         return shlex.join(words)
 
     def summary(self):
