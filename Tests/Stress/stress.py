@@ -4,6 +4,7 @@
 usage: stress.py --kf BINARY [--seconds 60] [--seed N] [--case N] [--keep] [--keep-going] [--other BINARY] [--urls 400]
            [--bodies 50] [--loops 12] [NAME...]
 
+cancel   one process of the library cancels 100,000 calls a minute under load; each must end within half a second
 crash    power is cut at random moments (snapshots of an ext4, and a model that drops what was not synchronized)
 equal    eight processes store equal images (--bodies) of many URLs (--urls for each), beside busy loops (--loops)
 hostile  a `file:` remote among foreign files, links and pipes, with entries and objects that lie
@@ -34,7 +35,7 @@ from pathlib import Path
 from common.trial import Trial
 
 NAMES = [
-    "crash", "equal", "hostile", "index", "inject", "kills", "limits", "remote", "server", "soak", "turns"]
+    "cancel", "crash", "equal", "hostile", "index", "inject", "kills", "limits", "remote", "server", "soak", "turns"]
 
 
 def scratch_folder():
