@@ -1,15 +1,13 @@
 """Eight processes fetch many URLs of few images into one cache, beside busy loops; in every second case it is emptied."""
 import subprocess
 import threading
+import time
 
 from common.contents import Contents
 from common.origin import Origin
 from common.place import Place
 
 PROCESSES = 8
-BODIES = 50
-URLS = 400  # of each process
-LOOPS = 12
 
 
 class Equal:
@@ -20,15 +18,19 @@ class Equal:
         self.is_emptied = case % 2 == 1
 
     def prefetch(self, urls):
-        result = self.place.kf("prefetch", "-", "-q", stdin="".join(url + "\n" for url in urls).encode())
+        # Without busy loops eight of them take 2,500 URLs a second on two cores.
+        result = self.place.kf(
+            "prefetch", "-", "-q", stdin="".join(url + "\n" for url in urls).encode(), limit=60 + self.trial.urls // 10)
         self.trial.count("prefetch")
         if result.status != 0 or result.errors:
             self.trial.fault(f"prefetch: {result}")
 
     def run(self, generator):
+        urls, bodies = self.trial.urls, self.trial.bodies
         lists = [
-            [f"{self.origin.url(generator.randrange(BODIES))}?{process}-{number}" for number in range(URLS)]
+            [f"{self.origin.url(generator.randrange(bodies))}?{process}-{number}" for number in range(urls)]
             for process in range(PROCESSES)]
+        start = time.monotonic()
         threads = [threading.Thread(target=self.prefetch, args=(urls,), daemon=True) for urls in lists]
         for thread in threads:
             thread.start()
@@ -39,8 +41,17 @@ class Equal:
             self.trial.count("cache clean")
         for thread in threads:
             thread.join()
+        seconds = time.monotonic() - start
         self.check_once()
+        verified = self.place.kf("cache", "verify", limit=60 + urls // 10)
+        if verified.status != 0 or b"no damage" not in verified.output:
+            self.trial.fault(f"cache verify: {verified}: {verified.output.decode()}")
         contents = Contents(self.place.cache)
+        expected = PROCESSES * urls + 2 * bodies
+        if not self.is_emptied and contents.entries != expected:
+            self.trial.fault(f"{contents.entries} entries instead of {expected}")
+        print(f"stress: equal: {PROCESSES * urls} URLs in {seconds:.1f} s, {verified.seconds:.2f} s to verify "
+              f"{contents.entries} entries; {contents}", flush=True)
         for text in contents.faults + [f"objects/{name} is torn" for name in contents.torn]:
             self.trial.fault(text)
         if contents.orphans or contents.missing or contents.left:
@@ -53,18 +64,18 @@ class Equal:
 
     def check_once(self):
         """What the cache has is not written again for other URLs."""
-        self.prefetch([f"{self.origin.url(index)}?first" for index in range(BODIES)])
+        self.prefetch([f"{self.origin.url(index)}?first" for index in range(self.trial.bodies)])
         before = self.files()
-        self.prefetch([f"{self.origin.url(index)}?second" for index in range(BODIES)])
-        if before != self.files() or len(before) != BODIES:
-            self.trial.fault(f"{len(before)} objects for {BODIES} images, or some were written again")
+        self.prefetch([f"{self.origin.url(index)}?second" for index in range(self.trial.bodies)])
+        if before != self.files() or len(before) != self.trial.bodies:
+            self.trial.fault(f"{len(before)} objects for {self.trial.bodies} images, or some were written again")
 
 
 def run(trial):
     loops = [
-        subprocess.Popen(["nice", "sh", "-c", "while :; do :; done"], start_new_session=True) for _ in range(LOOPS)]
+        subprocess.Popen(["nice", "sh", "-c", "while :; do :; done"], start_new_session=True) for _ in range(trial.loops)]
     try:
-        with Origin(trial.scratch, trial.random("origin"), BODIES) as origin:
+        with Origin(trial.scratch, trial.random("origin"), trial.bodies) as origin:
             for case, generator in trial.cases():
                 Equal(trial, origin, case).run(generator)
     finally:

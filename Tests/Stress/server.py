@@ -14,11 +14,15 @@ def build():
 
 
 def run(trial):
-    program = build()
-    command = [program, trial.folder("cache"), str(trial.seconds)]
+    # What still runs at the end has its retries and stores before it.
+    run_program(trial, trial.folder("cache"), trial.seconds, limit=trial.seconds + 120)
+
+
+def run_program(trial, *arguments, limit):
+    """Runs LibrarySoak. What it prints as a fault is one."""
+    command = [build(), *map(str, arguments)]
     try:
-        # What still runs at the end has its retries and stores before it.
-        done = subprocess.run(command, capture_output=True, text=True, timeout=trial.seconds + 120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
         trial.fault("it did not end in time")
         return
@@ -26,6 +30,6 @@ def run(trial):
         if line.startswith("fault: "):
             trial.fault(line.removeprefix("fault: "))
         else:
-            print(f"stress: server: {line}", flush=True)
+            print(f"stress: {trial.name}: {line}", flush=True)
     if done.returncode not in (0, 1):
         trial.fault(f"it ended with {done.returncode}: {done.stderr[-2000:]}")

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Harnesses that look for what only crashes, damage, failing system calls, kills and long runs bring to light.
 
-usage: stress.py --kf BINARY [--seconds 60] [--seed N] [--case N] [--keep] [--keep-going] [NAME...]
+usage: stress.py --kf BINARY [--seconds 60] [--seed N] [--case N] [--keep] [--keep-going] [--other BINARY] [--urls 400]
+           [--bodies 50] [--loops 12] [NAME...]
 
+cancel   one process of the library cancels 100,000 calls a minute under load; each must end within half a second
 crash    power is cut at random moments (snapshots of an ext4, and a model that drops what was not synchronized)
-equal    eight processes store equal images of many URLs, on a loaded machine
+equal    eight processes store equal images (--bodies) of many URLs (--urls for each), beside busy loops (--loops)
 hostile  a `file:` remote among foreign files, links and pipes, with entries and objects that lie
 index    the index and the files beside it are damaged
 inject   the n-th system call fails, is interrupted or cut short, or kills the process
@@ -14,6 +16,7 @@ remote   a fleet shares a remote: writers are killed, and what is in the remote 
 server   one process of the library: 200 calls at once, limits of memory and disk, removals and cancellations; memory
          stays flat, and no image is served that was removed
 soak     many processes share one small cache while images change at the origin; memory and descriptors are watched
+turns    two binaries, --kf and --other, take turns on one cache and use it at the same time (with --other alone)
 
 Each must hold: nothing wrong is ever served, nothing hangs, traps or ends with an undocumented status, the next command
 heals what is broken, `cache verify --repair` leaves nothing to find, and nothing outside the cache is touched.
@@ -31,7 +34,8 @@ from pathlib import Path
 
 from common.trial import Trial
 
-NAMES = ["crash", "equal", "hostile", "index", "inject", "kills", "limits", "remote", "server", "soak"]
+NAMES = [
+    "cancel", "crash", "equal", "hostile", "index", "inject", "kills", "limits", "remote", "server", "soak", "turns"]
 
 
 def scratch_folder():
@@ -64,11 +68,19 @@ def main():
     parser.add_argument("--case", type=int, default=int(case) if case else None)
     parser.add_argument("--keep-going", action="store_true", help="do not end a harness after ten faults")
     parser.add_argument("--keep", action="store_true", help="leave the files of the last case")
+    parser.add_argument("--other", default=os.environ.get("STRESS_OTHER"), help="the other binary of turns")
+    parser.add_argument("--urls", type=int, default=int(os.environ.get("STRESS_URLS") or 400))
+    parser.add_argument("--bodies", type=int, default=int(os.environ.get("STRESS_BODIES") or 50))
+    parser.add_argument("--loops", type=int, default=int(os.environ.get("STRESS_LOOPS") or 12))
     options = parser.parse_args()
     # As Ctrl-C: what was started and mounted is ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options.kf = os.path.realpath(options.kf)
-    names = options.names or NAMES
+    if options.other:
+        options.other = os.path.realpath(options.other)
+    names = options.names or [name for name in NAMES if options.other or name != "turns"]
+    if "turns" in names and not options.other:
+        parser.error("turns needs another binary: --other, or STRESS_OTHER")
     if unknown := [name for name in names if name not in NAMES]:
         parser.error(f"no harness of that name: {', '.join(unknown)}; there are {', '.join(NAMES)}")
     faults = 0

@@ -1,11 +1,13 @@
 import KFStorage
 
 extension ImageCache {
-    /// Whether there may be partial bodies. The directory is listed only once.
+    /// Whether there may be partial bodies. The directory is listed only once, and not before the cache is open: opening
+    /// may wait for other processes, and the caller is a thread of Swift's pool.
     var mayHavePartials: Bool {
         partials.withLock { known in
             if let known { return known }
-            let found = writableStorage()?.hasPartials ?? false
+            if isUnopened { return true }
+            let found = alreadyOpen.map { !$0.isReadOnly && $0.hasPartials } ?? false
             known = found
             return found
         }

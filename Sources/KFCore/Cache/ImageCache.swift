@@ -136,6 +136,8 @@ public final class ImageCache: Sendable {
     /// The time of the last notice about failed stores, by error code.
     let toldFailures = Mutex<[Int: Timestamp]>([:])
     private let disk: Mutex<Disk>
+    /// Held while the disk part is being opened.
+    private let opening = Mutex(())
     /// The remotes; nil before they are first needed, and without any.
     let remoteStores = Mutex<RemoteTier?>(nil)
     /// The caches that are read after a miss, in order: the lower layers, then the program's own files.
@@ -203,10 +205,16 @@ public final class ImageCache: Sendable {
 
     /// Returns the disk part, opened on first use; nil when there is none. Blocks.
     func storage() throws(KingfisherError) -> DiskStorage? {
-        try disk.withLock { disk throws(KingfisherError) in
-            if case .locked(_, let since) = disk, since.duration(to: .now) > Self.lockedSpan { disk = .unopened }
-            if case .unopened = disk { disk = open() }
-            switch disk {
+        if let storage = alreadyOpen { return storage }
+        // Opening may wait for other processes, and callers of `alreadyOpen` must not wait with it.
+        return try opening.withLock { _ throws(KingfisherError) in
+            var known = disk.withLock { $0 }
+            if case .locked(_, let since) = known, since.duration(to: .now) > Self.lockedSpan { known = .unopened }
+            if case .unopened = known {
+                known = open()
+                disk.withLock { $0 = known }
+            }
+            switch known {
             case .open(let storage): return storage
             case .absent, .locked, .unopened: return nil
             case .failed(let error): throw error
@@ -227,7 +235,14 @@ public final class ImageCache: Sendable {
         }
     }
 
-    /// The disk part if it is already open. Never blocks for long.
+    /// Whether the disk part has not been opened yet.
+    var isUnopened: Bool {
+        disk.withLock { disk in
+            if case .unopened = disk { true } else { false }
+        }
+    }
+
+    /// The disk part if it is already open. Never waits for another process.
     var alreadyOpen: DiskStorage? {
         disk.withLock { disk in
             if case .open(let storage) = disk { return storage }

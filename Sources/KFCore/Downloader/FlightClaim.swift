@@ -22,9 +22,7 @@ struct FlightClaim {
     /// Returns nil if nothing is stored, because other processes would gain nothing by waiting. `commits` is the number of
     /// commits by other processes when the look-up missed; nil to ask the source regardless of later ones.
     init?(_ retrieval: Retrieval, _ commits: Int64?) {
-        guard let store = BodyStore(retrieval), let storage = store.cache.alreadyOpen, !storage.isReadOnly else {
-            return nil
-        }
+        guard let store = BodyStore(retrieval), let storage = store.cache.alreadyOpen else { return nil }
         self.storage = storage
         key = store.key
         commitsSeen = commits
@@ -34,7 +32,7 @@ struct FlightClaim {
 
     /// Claims the flight. Returns `.undecided` if another process may have stored the image since the look-up missed.
     mutating func enter() -> TransferAdmission {
-        if isBypassed || hold != nil { return .open }
+        if isBypassed || hold != nil || storage.isReadOnly { return .open }
         // Without a free descriptor the flight cannot be claimed. The transfer still starts.
         guard case .success(let entered) = Result(catching: { () throws(StorageError) in try storage.enterFlight(key) })
         else { return .open }

@@ -81,6 +81,32 @@ final class BlockedWorkers: Sendable {
     }
 }
 
+/// Occupies every look-up thread until it is released.
+final class BlockedLookUps: Sendable {
+    /// `StoreWorkers.blocking` has as many.
+    private static let width = 4
+    private let claim: Mutex<WorkerClaim?>
+    private let running = Atomic(0)
+    private let gate = DispatchSemaphore(value: 0)
+
+    /// Returns when every thread is occupied.
+    init() async {
+        claim = Mutex(await WorkerClaim())
+        for _ in 0..<Self.width {
+            StoreWorkers.blocking.submit { [self] in
+                running.wrappingAdd(1, ordering: .sequentiallyConsistent)
+                gate.wait()
+            }
+        }
+        _ = await eventually { running.load(ordering: .sequentiallyConsistent) == Self.width }
+    }
+
+    func release() {
+        for _ in 0..<Self.width { gate.signal() }
+        claim.withLock { $0 = nil }
+    }
+}
+
 /// Counts its calls, which wait while it is closed.
 final class CountingProcessor: ImageProcessor {
     let identifier: String

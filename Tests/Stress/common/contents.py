@@ -24,7 +24,7 @@ class Contents:
     def __init__(self, cache):
         self.faults = []
         self.known = {}
-        self.stored = 0
+        self.entries = self.stored = 0
         index = cache / "v1/index.sqlite"
         if index.exists():
             connection = sqlite3.connect(f"file:{index}?mode=ro", uri=True)
@@ -48,7 +48,7 @@ class Contents:
         kept = index.execute("SELECT entries, variants, bytes, objects, stored FROM totals").fetchone()
         if kept != counted:
             self.faults.append(f"totals are {kept}, counted are {counted}")
-        self.stored = counted[4]
+        self.entries, self.stored = counted[0], counted[4]
         expected = dict(index.execute("SELECT expires / 3600000, count(*) FROM times GROUP BY 1"))
         if {h: n for h, n in index.execute("SELECT hour, entries FROM expiries") if n} != expected:
             self.faults.append("wrong sums of expiries")

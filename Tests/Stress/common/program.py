@@ -35,6 +35,7 @@ class Program:
     def __init__(self, trial, origin, root):
         """`root` becomes the home, and holds the temporary files and the cache."""
         self.trial = trial
+        self.kf = trial.kf
         self.cache = root / "cache"
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": str(root), "TMPDIR": str(root), "LANG": "C.UTF-8",
@@ -54,7 +55,7 @@ class Program:
         start = time.monotonic()
         with self.lock:
             process = subprocess.Popen(
-                [*map(str, under), self.trial.kf, *arguments], env=self.environment | (environment or {}),
+                [*map(str, under), self.kf, *arguments], env=self.environment | (environment or {}),
                 stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, start_new_session=True)
             self.running[process.pid] = process

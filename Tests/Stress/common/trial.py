@@ -16,6 +16,10 @@ class Trial:
     def __init__(self, name, options, scratch):
         self.name = name
         self.kf = options.kf
+        self.other = options.other
+        self.urls = options.urls
+        self.bodies = options.bodies
+        self.loops = options.loops
         self.seed = options.seed
         self.seconds = options.seconds
         self.processes = options.processes
@@ -79,6 +83,10 @@ class Trial:
     def repeat(self):
         words = ["make", "stress", f"STRESS={self.name}", f"STRESS_SEED={self.seed}"]
         words.append(f"STRESS_SECONDS={self.seconds}" if self.case is None else f"STRESS_CASE={self.case}")
+        if self.name == "turns":
+            words.append(f"STRESS_OTHER={self.other}")
+        if self.name == "equal":
+            words += [f"STRESS_URLS={self.urls}", f"STRESS_BODIES={self.bodies}", f"STRESS_LOOPS={self.loops}"]
         return shlex.join(words)
 
     def summary(self):

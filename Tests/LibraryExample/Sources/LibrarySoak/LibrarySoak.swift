@@ -3,9 +3,11 @@ import KFCore
 import Synchronization
 
 /// A long run of one process: 200 concurrent calls with limits of memory and disk, removals and cancellations. No
-/// removed image may be served, and memory must not grow.
+/// removed image may be served, and memory must not grow. With `cancel`, COUNT calls are cancelled, each of which must end
+/// within so many milliseconds.
 ///
 /// usage: LibrarySoak DIRECTORY SECONDS
+///        LibrarySoak cancel DIRECTORY COUNT MILLISECONDS
 @main
 struct LibrarySoak {
     private static let workers = 200
@@ -26,8 +28,12 @@ struct LibrarySoak {
 
     static func main() async {
         let arguments = CommandLine.arguments
+        if arguments.count == 5, let count = Int(arguments[3]), let limit = Int(arguments[4]) {
+            let trial = Cancellations(directory: arguments[2], count: count, limit: .milliseconds(limit))
+            exit(await trial.run() ? 0 : 1)
+        }
         guard arguments.count == 3, let seconds = Int(arguments[2]), seconds > 0 else {
-            print("usage: LibrarySoak DIRECTORY SECONDS")
+            print("usage: LibrarySoak DIRECTORY SECONDS | cancel DIRECTORY COUNT MILLISECONDS")
             exit(2)
         }
         let soak = LibrarySoak(directory: arguments[1], seconds: seconds)
@@ -195,7 +201,7 @@ struct LibrarySoak {
 }
 
 /// Processors that do not change a picture of one colour.
-private enum ResizingProcessors {
+enum ResizingProcessors {
     private static let all = ["resize:20x20", "downsample:16x16", "crop:24x24", "blur:3"].map { spec in
         do { return try ProcessorParser.parse(spec) } catch { preconditionFailure("\(spec): \(error)") }
     }
