@@ -11,21 +11,6 @@ extension KingfisherManager {
     public func retrieveVariants(
         of source: Source, options: [KingfisherOptions]
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        await retrieveVariants(of: source, options: options, counting: AttemptCount())
-    }
-
-    /// Retrieves several images of one source with lists of options, which are added to the manager's
-    /// ``defaultOptions``.
-    public func retrieveVariants(
-        of source: some SourceConvertible, options: [KingfisherOptionsInfo]
-    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        await retrieveVariants(of: source.convertToSource(), options: options.map { self.options($0) })
-    }
-
-    /// Retrieves several images and adds the number of requests to `attempts`, those of failures included.
-    package func retrieveVariants(
-        of source: Source, options: [KingfisherOptions], counting attempts: AttemptCount
-    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
         var retrievals: [Result<Retrieval, KingfisherError>] = []
         for options in options {
             do throws(KingfisherError) {
@@ -37,7 +22,7 @@ extension KingfisherManager {
         }
         let waiting = WaitingForVariants()
         let variants = VariantsJob(self, retrievals, for: waiting)
-        let results = await withTaskCancellationHandler {
+        return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 waiting.begin(continuation)
                 variants.start()
@@ -45,8 +30,14 @@ extension KingfisherManager {
         } onCancel: {
             variants.cancel()
         }
-        attempts.add(variants.attempts)
-        return results
+    }
+
+    /// Retrieves several images of one source with lists of options, which are added to the manager's
+    /// ``defaultOptions``.
+    public func retrieveVariants(
+        of source: some SourceConvertible, options: [KingfisherOptionsInfo]
+    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+        await retrieveVariants(of: source.convertToSource(), options: options.map { self.options($0) })
     }
 }
 

@@ -80,7 +80,7 @@ public final class KingfisherManager: Sendable {
         with source: Source, options: KingfisherOptions
     ) async throws(KingfisherError) -> RetrieveImageResult {
         if let image = imageInMemory(source, options) { return image }
-        return try await retrieveImage(with: source, options: options, counting: AttemptCount())
+        return try await retrieveImage(with: source, options: options, isRepairable: true)
     }
 
     /// Retrieves the image of a source with a list of options, which are added to the manager's ``defaultOptions``.
@@ -99,16 +99,9 @@ public final class KingfisherManager: Sendable {
         try await retrieveImage(with: resource.convertToSource(), options: options, progressBlock: progressBlock)
     }
 
-    /// Retrieves an image and adds the number of requests to `attempts`, those of failures included.
-    package func retrieveImage(
-        with source: Source, options: KingfisherOptions, counting attempts: AttemptCount
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        try await retrieveImage(with: source, options: options, counting: attempts, isRepairable: true)
-    }
-
     /// Retrieves an image. With `isRepairable`, a cached image that turns out to be damaged is retrieved again.
     func retrieveImage(
-        with source: Source, options: KingfisherOptions, counting attempts: AttemptCount, isRepairable: Bool
+        with source: Source, options: KingfisherOptions, isRepairable: Bool
     ) async throws(KingfisherError) -> RetrieveImageResult {
         let waiting = WaitingForImage()
         let job = ImageJob(self, Retrieval(source, OptionsBox(identified(options)), cache), for: waiting)
@@ -120,7 +113,6 @@ public final class KingfisherManager: Sendable {
         } onCancel: {
             job.cancel()
         }
-        attempts.add(job.attempts)
         var image = try result.get()
         if isRepairable, ![.fetched, .derived, .remote].contains(image.way) { image.repairer = self }
         return image

@@ -25,6 +25,10 @@ public final class ImagePrefetcher: Sendable {
         /// The number of items that may be read beyond the first one that has not ended, approximately; nil is unlimited.
         /// It bounds what a program keeps to put the ends of items in order.
         public var maxItemsAhead: Int?
+        /// Whether the run fills the cache: it skips what is cached, ends when the cache fails, and retries what met a
+        /// lock. Otherwise it is for the images: it opens what is cached, serves a stale image while that is
+        /// revalidated, and goes on without a cache.
+        package var fillsCache = true
         /// The exporter that writes a copy of every image; nil writes none. It serves one run.
         public var exporter: (any PrefetchExporter)?
         /// The clock for ``deadline`` and ``grace``.
@@ -80,11 +84,11 @@ public final class ImagePrefetcher: Sendable {
         self.forms = forms.map { form in
             var form = form
             // With few sources in flight, each would wait for a commit that waits for others.
-            form.batchesStores = limits.areWide
+            form.batchesStores = limits.areWide && configuration.fillsCache
             form.opensBatchedFiles = configuration.exporter != nil
             form.waitForCache = true
             // Stale images are revalidated as part of the run.
-            form.servesWhileRevalidating = false
+            if configuration.fillsCache { form.servesWhileRevalidating = false }
             return OptionsBox(form)
         }
         self.configuration = configuration
@@ -108,7 +112,7 @@ public final class ImagePrefetcher: Sendable {
     /// a manager with its own downloader, or calls ``stop()``.
     public func finishEarly(_ lists: PrefetchLists, countsRest: Bool = true) {
         if countsRest { lists.finish() } else { lists.close() }
-        drain()
+        finishEarly()
     }
 
     /// Cuts off the transfers that are running, after `finishEarly`. Their items end as cancelled.
@@ -117,7 +121,8 @@ public final class ImagePrefetcher: Sendable {
     /// The number of transfers that are running.
     package var runningTransfers: Int { manager.downloader.runningTransfers }
 
-    private func drain() {
+    /// Ends the run early. All known items that have not started end as `notTried`.
+    package func finishEarly() {
         isEnding.store(true, ordering: .relaxed)
         manager.downloader.drain()
     }
@@ -130,6 +135,11 @@ public final class ImagePrefetcher: Sendable {
         await workOff(lists, endsDownloads: true, each: each)
     }
 
+    /// Prefetches operands like lists.
+    package func prefetch(_ operands: PrefetchSources, each: (Event) -> Void) async -> PrefetchReport {
+        await workOff(operands, endsDownloads: true, each: each)
+    }
+
     /// Runs the event loop. With `endsDownloads`, an early end also stops the downloader permanently for all of its
     /// callers.
     func workOff(
@@ -138,11 +148,14 @@ public final class ImagePrefetcher: Sendable {
         let inbox = PrefetchInbox()
         var run = PrefetchRun(
             window: DescriptorLimit.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures,
-            maxItemsAhead: configuration.maxItemsAhead ?? configuration.exporter?.maxItemsAhead)
+            maxItemsAhead: configuration.maxItemsAhead ?? configuration.exporter?.maxItemsAhead,
+            fillsCache: configuration.fillsCache)
         do {
             try await ImageExporter.blocking { [self] () throws(KingfisherError) in try prepare() }
             // Images that cannot be stored need not be fetched.
-            if let problem = try await manager.cache.diskProblem(), !forms[0].value.onlyFromCache {
+            if configuration.fillsCache, let problem = try await manager.cache.diskProblem(),
+                !forms[0].value.onlyFromCache
+            {
                 run.stop(.failed(problem))
             }
         } catch {
@@ -194,7 +207,7 @@ public final class ImagePrefetcher: Sendable {
             if run.isStopping, !hasStopped {
                 hasStopped = true
                 input.finish()
-                if endsDownloads { drain() } else { flying.cancelWaiting() }
+                if endsDownloads { finishEarly() } else { flying.cancelWaiting() }
             }
             run.retryPostponed()
             if run.isStopping {

@@ -161,7 +161,7 @@ public struct PrefetchOutcome: Sendable {
     /// The item.
     public let item: PrefetchItem
     /// The end of the item.
-    public let ending: Ending
+    package(set) public var ending: Ending
     /// The number of requests made, retries included.
     public var attempts = 0
 
@@ -189,7 +189,7 @@ public struct PrefetchResult: Sendable {
     /// The path of a file that existed in the copy's place and was left as it is.
     public var left: String?
     /// The error of storing or exporting a retrieved image.
-    var problem: KingfisherError?
+    package var problem: KingfisherError?
 
     init(_ image: Result<RetrieveImageResult, KingfisherError>) {
         self.image = image

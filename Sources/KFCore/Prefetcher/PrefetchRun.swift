@@ -9,6 +9,7 @@ struct PrefetchRun {
 
     private(set) var report = PrefetchReport()
     private let maxFailures: FailureLimit?
+    private let fillsCache: Bool
     /// The maximum number of items in flight or waiting, and the number in flight.
     private let window: Int
     private(set) var inFlight = 0
@@ -29,11 +30,13 @@ struct PrefetchRun {
     private var isCutOff = false
 
     init(
-        window: Int, limits: PrefetchLimits = PrefetchLimits(), maxFailures: FailureLimit?, maxItemsAhead: Int? = nil
+        window: Int, limits: PrefetchLimits = PrefetchLimits(), maxFailures: FailureLimit?, maxItemsAhead: Int? = nil,
+        fillsCache: Bool = true
     ) {
         self.window = max(1, window)
         self.limits = limits
         self.maxFailures = maxFailures
+        self.fillsCache = fillsCache
         order = maxItemsAhead.map { EndingOrder(limit: max(1, $0)) }
     }
 
@@ -115,7 +118,7 @@ struct PrefetchRun {
         bytes -= outcome.item.record.count
         leave(outcome.item.host)
         // An item that still waited for a connection at the early end was not tried. One that was cut off was.
-        if isFinishing, !isCutOff, outcome.error?.isCancellation == true {
+        if fillsCache, isFinishing, !isCutOff, outcome.error?.isCancellation == true {
             return PrefetchOutcome(item: outcome.item, ending: .notTried)
         }
         if let error = outcome.error, postpones(outcome) {
@@ -128,13 +131,13 @@ struct PrefetchRun {
 
     /// Returns whether an outcome is not the last one of its item, because the item will be retried.
     func postpones(_ outcome: PrefetchOutcome) -> Bool {
-        outcome.error?.isLocked == true && !isFinishing && !outcome.item.isPostponed
+        fillsCache && outcome.error?.isLocked == true && !isFinishing && !outcome.item.isPostponed
             && postponed.count < Self.mostPostponed
     }
 
     /// Retries the postponed items once nothing else is left, or nothing else may be read before they have ended.
     mutating func retryPostponed() {
-        guard isIdle, isAtEnd || order?.isAtLimit == true, !isFinishing else { return }
+        guard isIdle, isAtEnd || order?.isAtLimit() == true, !isFinishing else { return }
         for outcome in postponed {
             var item = outcome.item
             item.isPostponed = true
@@ -158,7 +161,7 @@ struct PrefetchRun {
             report.progress.outlook.add(missing: isMissing ? 1 : 0, of: 1, isLookedUp: false)
         }
         guard let error = outcome.error else { return }
-        if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked {
+        if fillsCache, error.isCacheFailure, !error.isAboutOneImage, !error.isLocked {
             stop(.failed(error))
         } else if maxFailures?.isPassed(by: progress) == true {
             stop(.tooManyFailures)
@@ -169,7 +172,7 @@ struct PrefetchRun {
     mutating func startsReading() -> Bool {
         let readers = isFinishing ? 1 : Self.readers
         guard reading < readers, !isAtEnd, inFlight + waiting.count < window, bytes < Self.mostBytes,
-            isFinishing || order?.isAtLimit != true
+            isFinishing || order?.isAtLimit(reading: reading) != true
         else { return false }
         reading += 1
         return true
@@ -216,7 +219,8 @@ private struct EndingOrder {
 
     init(limit: Int) { self.limit = limit }
 
-    var isAtLimit: Bool { last - first + 1 >= limit || bytes >= Self.mostBytes }
+    /// Returns whether no more may be read. Each block that is being read has at least one item.
+    func isAtLimit(reading: Int = 0) -> Bool { last - first + 1 + reading >= limit || bytes >= Self.mostBytes }
 
     mutating func read(_ block: PrefetchBlock) {
         for item in block.missing.lazy.map(\.item) { read(item) }
