@@ -278,9 +278,7 @@ private final class FetchExporter: PrefetchExporter {
                 results[form].problem = error
             }
         }
-        var outcome = outcome
-        outcome.ending = .retrieved(results)
-        return outcome
+        return PrefetchOutcome(item: outcome.item, ending: .retrieved(results), attempts: outcome.attempts)
     }
 
     func finish(isWhole: Bool) {}

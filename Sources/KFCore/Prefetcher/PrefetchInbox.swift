@@ -7,9 +7,8 @@ final class PrefetchInbox: ImageRecipient, VariantsRecipient {
         case read(PrefetchBlock)
         case ended([EndedImage])
         case variants(VariantsJob, [Result<RetrieveImageResult, KingfisherError>])
-        case exported([PrefetchOutcome])
-        case reached(RunDeadline.Phase)
-        case stopped
+        case exported(PrefetchOutcome)
+        case told(PrefetchOrder)
     }
 
     private struct State {
@@ -29,6 +28,14 @@ final class PrefetchInbox: ImageRecipient, VariantsRecipient {
             return waiter
         }
         waiter?.resume(returning: events)
+    }
+
+    /// Returns all events since the last call.
+    func takeAll() -> [Event] {
+        state.withLock { state in
+            defer { state.events = [] }
+            return state.events
+        }
     }
 
     /// Returns all events since the last call, and waits until there is one. Allows one caller at a time.
@@ -52,15 +59,15 @@ final class PrefetchInbox: ImageRecipient, VariantsRecipient {
 
 /// The items in flight. Used by the run only.
 struct PrefetchFlights {
-    private enum Flight {
-        case image(PrefetchItem, ImageJob)
-        case variants(PrefetchItem, VariantsJob)
+    private enum Job {
+        case image(ImageJob)
+        case variants(VariantsJob)
     }
 
     private let manager: KingfisherManager
     private let forms: [OptionsBox]
     private let inbox: PrefetchInbox
-    private var flights: [Int: Flight] = [:]
+    private var flights: [Int: (item: PrefetchItem, job: Job)] = [:]
     private var next = 0
 
     init(_ manager: KingfisherManager, _ forms: [OptionsBox], _ inbox: PrefetchInbox) {
@@ -80,54 +87,34 @@ struct PrefetchFlights {
             let retrievals =
                 wish.retrievals.isEmpty
                 ? forms.map { Retrieval(source, wish.item.options($0), manager.cache) } : wish.retrievals
-            guard retrievals.count == 1 else {
+            if retrievals.count == 1 {
+                let job = ImageJob(manager, retrievals[0], for: inbox, number: next)
+                (job.hasLooked, job.commitsSeen) = (wish.isKnownMissing, wish.commitsSeen)
+                flights[next] = (wish.item, .image(job))
+                jobs.append(job)
+            } else {
                 let job = VariantsJob(manager, retrievals.map { .success($0) }, for: inbox, number: next)
-                flights[next] = .variants(wish.item, job)
+                flights[next] = (wish.item, .variants(job))
                 job.start()
-                continue
             }
-            let job = ImageJob(manager, retrievals[0], for: inbox, number: next)
-            (job.hasLooked, job.commitsSeen) = (wish.isKnownMissing, wish.commitsSeen)
-            flights[next] = .image(wish.item, job)
-            jobs.append(job)
         }
         manager.start(jobs)
     }
 
-    /// Removes ended items and returns their outcomes.
-    mutating func land(_ ended: [EndedImage]) -> [PrefetchOutcome] {
-        ended.compactMap { image in
-            guard case .image(let item, _)? = flights.removeValue(forKey: image.job.number) else { return nil }
-            return PrefetchOutcome(
-                item: item, ending: .retrieved([PrefetchResult(image.result)]), attempts: image.job.attempts)
-        }
-    }
-
+    /// Removes an ended item, and returns its outcome.
     mutating func land(
-        _ job: VariantsJob, _ results: [Result<RetrieveImageResult, KingfisherError>]
-    ) -> [PrefetchOutcome] {
-        guard case .variants(let item, _)? = flights.removeValue(forKey: job.number) else { return [] }
-        return [
-            PrefetchOutcome(item: item, ending: .retrieved(results.map(PrefetchResult.init)), attempts: job.attempts)
-        ]
+        _ number: Int, _ results: [Result<RetrieveImageResult, KingfisherError>], _ attempts: Int
+    ) -> PrefetchOutcome? {
+        guard let item = flights.removeValue(forKey: number)?.item else { return nil }
+        return PrefetchOutcome(item: item, ending: .retrieved(results.map(PrefetchResult.init)), attempts: attempts)
     }
 
-    /// Cancels all items; each of them then ends as cancelled.
-    func cancelAll() {
+    /// Cancels the items, or only those whose transfer has not started. Each of them then ends as cancelled.
+    func cancel(onlyWaiting: Bool = false) {
         for flight in flights.values {
-            switch flight {
-            case .image(_, let job): job.cancel()
-            case .variants(_, let job): job.cancel()
-            }
-        }
-    }
-
-    /// Cancels the items whose transfer has not started.
-    func cancelWaiting() {
-        for flight in flights.values {
-            switch flight {
-            case .image(_, let job): job.cancelUnlessStarted()
-            case .variants(_, let job): job.cancelUnlessStarted()
+            switch flight.job {
+            case .image(let job): if onlyWaiting { job.cancelUnlessStarted() } else { job.cancel() }
+            case .variants(let job): if onlyWaiting { job.cancelUnlessStarted() } else { job.cancel() }
             }
         }
     }

@@ -161,22 +161,23 @@ public struct PrefetchOutcome: Sendable {
     /// The item.
     public let item: PrefetchItem
     /// The end of the item.
-    package(set) public var ending: Ending
+    public let ending: Ending
     /// The number of requests made, retries included.
-    public var attempts = 0
-
+    public var attempts: Int
     /// The first error, also one that an earlier run has recorded; nil if all forms succeeded. It is `taskCancelled` (1003) for an item that was not tried.
-    public var error: KingfisherError? {
-        switch ending {
-        case .skipped: return item.recordedFailures.min { $0.key < $1.key }?.value
-        case .notTried: return .requestError(reason: .taskCancelled)
-        case .failed(let error): return error
-        case .retrieved(let results):
-            for result in results {
-                if let error = result.error { return error }
+    public let error: KingfisherError?
+
+    package init(item: PrefetchItem, ending: Ending, attempts: Int = 0) {
+        self.item = item
+        self.ending = ending
+        self.attempts = attempts
+        error =
+            switch ending {
+            case .skipped: item.recordedFailures.min { $0.key < $1.key }?.value
+            case .notTried: .requestError(reason: .taskCancelled)
+            case .failed(let error): error
+            case .retrieved(let results): results.lazy.compactMap(\.error).first
             }
-            return nil
-        }
     }
 }
 
