@@ -1,15 +1,13 @@
 import KFCore
-import Synchronization
 
 /// `kf fetch`: prints the paths of images, or writes them to files or standard output.
 ///
-/// `prefetch` skips what is cached, stops when the cache fails, and takes results in any order. `fetch` opens what is
-/// cached, delivers without a cache, and keeps the order. The two share `DescriptorLimit`, `RunDeadline` and the draining of the
-/// downloader, not the loop.
+/// The sources from the first one on that is not cached are the input of an `ImagePrefetcher`, which is for the images
+/// and not for the cache. Its results are printed in the order of the sources.
 struct FetchCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
-    private let destination: Destination
+    fileprivate let destination: Destination
     private let sources: [SourceArgument.Operand]
     /// The terminal that `--show` draws on; nil without it.
     private let screen: Screen?
@@ -69,18 +67,20 @@ struct FetchCommand: Sendable {
                 figures.outlook.waiting = count - first
                 figures.size = count > 1 ? nil : 0
             }
-            let stop = FetchStop(manager)
+            let prefetcher = prefetcher(manager, bar, elapsed: start.duration(to: .now))
             // Whatever holds the run up, it ends within a second: a partial download is kept for the next run.
             let interrupts = Interrupts(
                 patience: .milliseconds(900),
-                first: { _ in stop.cancel() },
+                first: { _ in
+                    prefetcher.finishEarly()
+                    manager.downloader.cancelAll()
+                    manager.cache.endWaiting(within: .zero)
+                },
                 second: {
                     bar.end()
                     manager.cache.discardTemporaries()
                 })
-            let left = settings.run.deadline.map { max(.zero, $0 - start.duration(to: .now)) }
-            let limit = RunDeadline(left, grace: settings.options.request.timeout)
-            status.raise(to: Blocking.wait { await fetch(from: first, manager, stop, limit, bar) })
+            status.raise(to: Blocking.wait { await fetch(from: first, prefetcher, bar) })
             // The stale images have been delivered. They are revalidated for the next run.
             if manager.isRevalidating, interrupts.status == nil {
                 let limit = settings.options.request.timeout
@@ -148,131 +148,22 @@ struct FetchCommand: Sendable {
     }
 
     /// Claims the names of a source's copies.
-    private func claim(_ source: Source, _ index: Int) -> ImageExporter.Claim? {
+    fileprivate func claim(_ source: Source, _ index: Int) -> ImageExporter.Claim? {
         destination.claim(
             source, identity: source.cacheKey(for: settings.options.request), number: index + 1,
             root: sources[index].root)
     }
 
-    private enum Step: Sendable {
-        case ended(Int, [ItemReport])
-        case reached(RunDeadline.Phase?)
-    }
-
-    private func fetch(
-        from first: Int, _ manager: KingfisherManager, _ stop: FetchStop, _ limit: RunDeadline, _ bar: ProgressBar
-    ) async -> ExitStatus {
-        var status = ExitStatus.success
-        await withTaskGroup(of: Step.self) { group in
-            group.addTask { .reached(await limit.next()) }
-            var next = first
-            let window = DescriptorLimit.bound(settings.jobs * 2)
-            var waiting: [Int: [ItemReport]] = [:]
-            var printed = first
-            var cancelled = 0
-            while !Terminal.isClosed {
-                while next < sources.count, next - printed < window, !stop.isStopped {
-                    let index = next
-                    // The sources claim their names in their order, however long each takes.
-                    let source = source(index)
-                    var claim: ImageExporter.Claim?
-                    switch source {
-                    case .success(let source)?: claim = self.claim(source, index)
-                    // The name of standard input is known before its bytes.
-                    case nil: claim = self.claim(.provider(RawImageDataProvider(data: [], cacheKey: "-")), index)
-                    case .failure?: break
-                    }
-                    group.addTask { .ended(index, await fetch(index, source, claim, manager, bar)) }
-                    next += 1
-                }
-                guard printed < next, let step = await group.next() else { break }
-                switch step {
-                case .ended(let index, let reports):
-                    waiting[index] = reports
-                    if reports.contains(where: { $0.error?.isCancellation == true }) { cancelled += 1 }
-                    // Results are printed in the order of the sources.
-                    while let reports = waiting.removeValue(forKey: printed) {
-                        for report in reports { status.raise(to: print(report)) }
-                        printed += 1
-                    }
-                    bar.update { figures in
-                        let hasFailed = reports.contains { $0.error != nil }
-                        figures.failed += hasFailed ? 1 : 0
-                        figures.completed += hasFailed ? 0 : 1
-                        figures.outlook.waiting -= 1
-                        guard figures.size == nil else { return }
-                        figures.bytes += reports.reduce(0) { $0 + ($1.result?.response?.metrics.receivedBytes ?? 0) }
-                    }
-                case .reached(.deadline):
-                    stop.stop()
-                    Terminal.printError(RunSettings.deadlineMessage)
-                    status.raise(to: .stoppedEarly)
-                    group.addTask { .reached(await limit.next(after: .deadline)) }
-                case .reached(.cutOff):
-                    group.cancelAll()
-                    manager.cache.endWaiting(within: .zero)
-                case .reached(nil): break
-                }
-            }
-            group.cancelAll()
-            if !Terminal.isClosed { reportNotTried(from: next, cancelled: cancelled) }
-        }
-        return status
-    }
-
-    /// Reports the sources that a signal or the deadline kept from being tried, and how many it cut off.
-    private func reportNotTried(from next: Int, cancelled: Int) {
-        for text in sources[next...].map(\.text) where common.json {
-            var report = ItemReport(source: text, name: SourceArgument.name(text))
-            report.isNotTried = true
-            Terminal.print(report.json)
-        }
-        let left = cancelled + sources.count - next
-        guard left > 0, sources.count > 1, !common.quiet else { return }
-        Terminal.printError("kf: \(left) of \(sources.count) sources cancelled or not tried")
-    }
-
-    /// The source of an operand, or its error; nil for standard input, which takes time to read.
-    private func source(_ index: Int) -> Result<Source, KingfisherError>? {
-        let text = sources[index].text
-        guard text != SourceArgument.standardInput else { return nil }
-        return Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) }
-    }
-
-    private func fetch(
-        _ index: Int, _ known: Result<Source, KingfisherError>?, _ claim: ImageExporter.Claim?,
-        _ manager: KingfisherManager, _ bar: ProgressBar
-    ) async -> [ItemReport] {
-        let text = sources[index].text
-        let attempts = AttemptCount()
-        do {
-            let source: Source
-            if let known {
-                source = try known.get()
-            } else {
-                source = .provider(try await StandardInput.read(cacheKey: settings.key))
-            }
-            let results = await retrieve(source, manager, attempts, bar)
-            var reports: [ItemReport] = []
-            for (form, result) in results.enumerated() {
-                var report = ItemReport(
-                    source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
-                report.key = source.cacheKey(for: settings.options.request)
-                report.attempts = attempts.count
-                await finish(&report, result, form: form, claim, manager)
-                reports.append(report)
-            }
-            return reports
-        } catch {
-            var report = ItemReport(source: text, name: SourceArgument.name(text))
-            report.error = error
-            return [report]
-        }
-    }
-
-    private func retrieve(
-        _ source: Source, _ manager: KingfisherManager, _ attempts: AttemptCount, _ bar: ProgressBar
-    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+    private func prefetcher(_ manager: KingfisherManager, _ bar: ProgressBar, elapsed: Duration) -> ImagePrefetcher {
+        var configuration = ImagePrefetcher.Configuration()
+        configuration.maxConcurrentDownloads = settings.jobs
+        configuration.maxPerHost = settings.maxPerHost
+        configuration.deadline = settings.run.deadline.map { max(.zero, $0 - elapsed) }
+        configuration.grace = settings.options.request.timeout
+        // The results of items that have ended wait for those before them with open files.
+        configuration.maxItemsAhead = DescriptorLimit.bound(settings.jobs * 2)
+        configuration.fillsCache = false
+        configuration.exporter = FetchExporter(self, manager.cache)
         var forms = settings.variants.map(\.options)
         if sources.count == 1, settings.run.progressOfOne != .none {
             forms[0].progress = { received, total in
@@ -282,65 +173,124 @@ struct FetchCommand: Sendable {
                 }
             }
         }
-        if forms.count > 1 {
-            return await manager.retrieveVariants(of: source, options: forms, counting: attempts)
-        }
-        do {
-            return [.success(try await manager.retrieveImage(with: source, options: forms[0], counting: attempts))]
-        } catch {
-            return [.failure(error)]
-        }
+        return ImagePrefetcher(manager: manager, forms: forms, configuration: configuration)
     }
 
-    private func finish(
-        _ report: inout ItemReport, _ outcome: Result<RetrieveImageResult, KingfisherError>, form: Int,
-        _ claim: ImageExporter.Claim?, _ manager: KingfisherManager
-    ) async {
-        do {
-            let result = try outcome.get()
-            report.result = result
-            if let place = try await Self.write(result, destination, form: form, claim) {
-                report.place(place)
-            } else if result.cachedPath == nil, result.storing.diskError == nil {
-                // The image was neither stored nor written, so that its fetch was of no use.
-                report.error = try await manager.cache.diskProblem()
-                report.hint = "write it elsewhere with -o"
+    private func fetch(from first: Int, _ prefetcher: ImagePrefetcher, _ bar: ProgressBar) async -> ExitStatus {
+        var status = ExitStatus.success
+        var waiting: [Int: [ItemReport]] = [:]
+        var next = first + 1
+        let numbers = next..<sources.count + 1
+        let operands = PrefetchSources(numbers, block: settings.jobs / 4) { operand(sources[$0 - 1].text) }
+        let report = await prefetcher.prefetch(operands) { event in
+            guard case .ended(let outcome, let progress) = event else { return }
+            waiting[outcome.item.number] = reports(outcome)
+            while !Terminal.isClosed, let reports = waiting.removeValue(forKey: next) {
+                for report in reports { status.raise(to: print(report)) }
+                next += 1
             }
-        } catch {
-            report.error = error
+            bar.update { figures in
+                let bytes = figures.bytes
+                figures.take(progress)
+                figures.cached += first
+                figures.outlook.waiting = numbers.count - progress.finished
+                if figures.size != nil { figures.bytes = bytes }
+            }
+            if Terminal.isClosed { prefetcher.stop() }
+        }
+        if Terminal.isClosed { return status }
+        if report.ending == .deadline {
+            Terminal.printError(RunSettings.deadlineMessage)
+            status.raise(to: .stoppedEarly)
+        }
+        let left = report.progress.cancelled + report.progress.notTried
+        if left > 0, sources.count > 1, !common.quiet {
+            Terminal.printError("kf: \(left) of \(sources.count) sources cancelled or not tried")
+        }
+        return status
+    }
+
+    private func operand(_ text: String) -> PrefetchSources.Operand {
+        guard text == SourceArgument.standardInput else {
+            return .init(
+                text, Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) })
+        }
+        // The name of its copy is known before its bytes.
+        return .init(text, .success(.provider(RawImageDataProvider(data: [], cacheKey: "-")))) {
+            do throws(KingfisherError) {
+                return .success(.provider(try await StandardInput.read(cacheKey: settings.key)))
+            } catch {
+                return .failure(error)
+            }
         }
     }
 
-    private static func write(
-        _ result: RetrieveImageResult, _ destination: Destination, form: Int, _ claim: ImageExporter.Claim?
-    ) async throws(KingfisherError) -> Destination.Place? {
-        if case .cache = destination { return nil }
-        return try await ImageExporter.blocking { () throws(KingfisherError) in
-            try destination.write(result, form: form, claim)
+    private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
+        var report = ItemReport(source: outcome.item.text, name: SourceArgument.name(outcome.item.text))
+        guard case .retrieved(let results) = outcome.ending else {
+            if case .failed(let error) = outcome.ending { report.error = error } else { report.isNotTried = true }
+            return [report]
+        }
+        report.key = outcome.item.cacheKey(for: settings.options.request)
+        report.attempts = outcome.attempts
+        return zip(settings.variants, results).map { variant, result in
+            report.variant = variant.name
+            (report.result, report.error) = (try? result.image.get(), result.error)
+            (report.output, report.left) = (result.output, result.left)
+            if let image = report.result, image.isOfNoUse { report.hint = "write it elsewhere with -o" }
+            return report
         }
     }
 }
 
-/// Tells a fetch to start nothing new. Downloads that are running go on.
-private final class FetchStop: Sendable {
-    private let manager: KingfisherManager
-    private let stopped = Atomic(false)
+/// Writes the images of a fetch to their destination.
+private final class FetchExporter: PrefetchExporter {
+    private let command: FetchCommand
+    private let cache: ImageCache
 
-    init(_ manager: KingfisherManager) { self.manager = manager }
-
-    var isStopped: Bool { stopped.load(ordering: .relaxed) }
-
-    func stop() {
-        stopped.store(true, ordering: .relaxed)
-        manager.downloader.drain()
-        manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
+    init(_ command: FetchCommand, _ cache: ImageCache) {
+        self.command = command
+        self.cache = cache
     }
 
-    /// Ends the running downloads too.
-    func cancel() {
-        stopped.store(true, ordering: .relaxed)
-        manager.downloader.drain()
-        manager.downloader.cancelAll()
-        manager.cache.endWaiting(within: .zero)
+    var maxItemsAhead: Int? { nil }
+    var problem: KingfisherError? { nil }
+
+    func prepare(forms: [KingfisherOptions]) {}
+
+    func visit(_ item: inout PrefetchItem, identity: String) {
+        if case .success(let source) = item.source { item.claim = command.claim(source, item.number - 1) }
+    }
+
+    func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
+        guard case .retrieved(var results) = outcome.ending else { return outcome }
+        for form in results.indices {
+            guard case .success(let image) = results[form].image else { continue }
+            // The image is reported, stored or not.
+            results[form].problem = nil
+            do throws(KingfisherError) {
+                if let place = try command.destination.write(image, form: form, outcome.item.claim) {
+                    results[form].place(place)
+                } else if image.isOfNoUse {
+                    results[form].problem = try cache.diskProblemNow()
+                }
+            } catch {
+                results[form].problem = error
+            }
+        }
+        return PrefetchOutcome(item: outcome.item, ending: .retrieved(results), attempts: outcome.attempts)
+    }
+
+    func finish(isWhole: Bool) {}
+}
+
+extension RetrieveImageResult {
+    /// Whether the image is not stored, although nothing failed. Unless it is written elsewhere, its fetch was of no use.
+    fileprivate var isOfNoUse: Bool { cachedPath == nil && storing.diskError == nil }
+}
+
+extension PrefetchResult {
+    fileprivate mutating func place(_ place: Destination.Place) {
+        if place.isLeft { left = place.path } else { output = place.path }
     }
 }

@@ -141,15 +141,7 @@ struct PrefetchCommand: Sendable {
                     tags.note(outcome)
                     if tags.isFull { worst.raise(to: tags.flush(to: cache, common)) }
                 }
-                bar.update { figures in
-                    figures.completed = progress.completed
-                    figures.cached = progress.skipped
-                    figures.failed = progress.failed
-                    figures.remembered = progress.remembered
-                    figures.dropped = progress.cancelled + progress.notTried
-                    figures.bytes = progress.bytes
-                    figures.outlook = progress.outlook
-                }
+                bar.update { $0.take(progress) }
             case .brokenList(let error):
                 common.report(error, for: nil)
                 worst.raise(to: .usage)

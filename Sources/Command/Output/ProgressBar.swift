@@ -133,6 +133,17 @@ struct ProgressFigures: Sendable {
 
     var done: Int { completed + cached + failed + dropped }
 
+    /// Takes the counts of a run.
+    mutating func take(_ progress: PrefetchProgress) {
+        completed = progress.completed
+        cached = progress.skipped
+        failed = progress.failed
+        remembered = progress.remembered
+        dropped = progress.cancelled + progress.notTried
+        bytes = progress.bytes
+        outlook = progress.outlook
+    }
+
     /// Updates the averages with the last `seconds`.
     mutating func measure(seconds: Double) {
         guard seconds > 0 else { return }

@@ -182,21 +182,24 @@ public final class ImageCache: Sendable {
     /// Returns the error that keeps the configured disk part from storing images; nil when there is none. Opens the
     /// cache.
     public func diskProblem() async throws(KingfisherError) -> KingfisherError? {
-        try await blocking.run { [self] () throws(KingfisherError) in
-            let storage = try storage()
-            if configuration.access == .readOnly, let directory = configuration.directory {
-                return .cacheError(reason: .cacheIsReadOnly(detail: "\(directory) is open for reading only"))
-            }
-            if let storage {
-                return storage.isReadOnly
-                    ? .cacheError(reason: .cacheIsReadOnly(detail: "\(storage.path) cannot be written to")) : nil
-            }
-            return disk.withLock { disk in
-                switch disk {
-                case .absent(let error): error
-                case .locked(let error, _): error
-                case .unopened, .open, .failed: nil
-                }
+        try await blocking.run { [self] () throws(KingfisherError) in try diskProblemNow() }
+    }
+
+    /// Returns the error like `diskProblem`. Blocks.
+    package func diskProblemNow() throws(KingfisherError) -> KingfisherError? {
+        let storage = try storage()
+        if configuration.access == .readOnly, let directory = configuration.directory {
+            return .cacheError(reason: .cacheIsReadOnly(detail: "\(directory) is open for reading only"))
+        }
+        if let storage {
+            return storage.isReadOnly
+                ? .cacheError(reason: .cacheIsReadOnly(detail: "\(storage.path) cannot be written to")) : nil
+        }
+        return disk.withLock { disk in
+            switch disk {
+            case .absent(let error): error
+            case .locked(let error, _): error
+            case .unopened, .open, .failed: nil
             }
         }
     }

@@ -284,7 +284,7 @@ extension KingfisherManager {
     func repaired(_ asked: Retrieval, _ name: EntryKey, sha256: String?) async throws(KingfisherError) -> Image {
         try await asked.cache.removeDamaged(name, sha256: sha256)
         return try await retrieveImage(
-            with: asked.source, options: asked.options, counting: AttemptCount(), isRepairable: false
+            with: asked.source, options: asked.options, isRepairable: false
         ).decoded()
     }
 }

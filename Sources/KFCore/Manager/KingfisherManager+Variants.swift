@@ -11,21 +11,6 @@ extension KingfisherManager {
     public func retrieveVariants(
         of source: Source, options: [KingfisherOptions]
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        await retrieveVariants(of: source, options: options, counting: AttemptCount())
-    }
-
-    /// Retrieves several images of one source with lists of options, which are added to the manager's
-    /// ``defaultOptions``.
-    public func retrieveVariants(
-        of source: some SourceConvertible, options: [KingfisherOptionsInfo]
-    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        await retrieveVariants(of: source.convertToSource(), options: options.map { self.options($0) })
-    }
-
-    /// Retrieves several images and adds the number of requests to `attempts`, those of failures included.
-    package func retrieveVariants(
-        of source: Source, options: [KingfisherOptions], counting attempts: AttemptCount
-    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
         var results: [Result<RetrieveImageResult, KingfisherError>] = []
         var retrievals: [Retrieval] = []
         var places: [Int] = []
@@ -39,10 +24,18 @@ extension KingfisherManager {
             }
         }
         if let first = retrievals.first {
-            let found = await self.results(of: first, .several(retrievals), counting: attempts)
+            let found = await self.results(of: first, .several(retrievals))
             for (place, result) in zip(places, found) { results[place] = result.map(repairable) }
         }
         return results
+    }
+
+    /// Retrieves several images of one source with lists of options, which are added to the manager's
+    /// ``defaultOptions``.
+    public func retrieveVariants(
+        of source: some SourceConvertible, options: [KingfisherOptionsInfo]
+    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+        await retrieveVariants(of: source.convertToSource(), options: options.map { self.options($0) })
     }
 }
 

@@ -80,7 +80,7 @@ public final class KingfisherManager: Sendable {
         with source: Source, options: KingfisherOptions
     ) async throws(KingfisherError) -> RetrieveImageResult {
         if let image = imageInMemory(source, options) { return image }
-        return try await retrieveImage(with: source, options: options, counting: AttemptCount())
+        return try await retrieveImage(with: source, options: options, isRepairable: true)
     }
 
     /// Retrieves the image of a source with a list of options, which are added to the manager's ``defaultOptions``.
@@ -99,19 +99,12 @@ public final class KingfisherManager: Sendable {
         try await retrieveImage(with: resource.convertToSource(), options: options, progressBlock: progressBlock)
     }
 
-    /// Retrieves an image and adds the number of requests to `attempts`, those of failures included.
-    package func retrieveImage(
-        with source: Source, options: KingfisherOptions, counting attempts: AttemptCount
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        try await retrieveImage(with: source, options: options, counting: attempts, isRepairable: true)
-    }
-
     /// Retrieves an image. With `isRepairable`, a cached image that turns out to be damaged is retrieved again.
     func retrieveImage(
-        with source: Source, options: KingfisherOptions, counting attempts: AttemptCount, isRepairable: Bool
+        with source: Source, options: KingfisherOptions, isRepairable: Bool
     ) async throws(KingfisherError) -> RetrieveImageResult {
         let retrieval = Retrieval(source, OptionsBox(identified(options)), cache)
-        let image = try await results(of: retrieval, .one, counting: attempts)[0].get()
+        let image = try await results(of: retrieval, .one)[0].get()
         return isRepairable ? repairable(image) : image
     }
 
@@ -124,11 +117,11 @@ public final class KingfisherManager: Sendable {
 
     /// Runs a job for a waiting call. Returns as many results as are wanted.
     func results(
-        of retrieval: Retrieval, _ wanted: ImageJob.Wanted, counting attempts: AttemptCount
+        of retrieval: Retrieval, _ wanted: ImageJob.Wanted
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
         let call = WaitingCall()
         let job = ImageJob(self, retrieval, wanted, for: call)
-        let results = await withTaskCancellationHandler {
+        return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 call.begin(continuation)
                 start(job, with: retrieval.source, retrieval.options.request)
@@ -136,8 +129,6 @@ public final class KingfisherManager: Sendable {
         } onCancel: {
             job.cancel()
         }
-        attempts.add(job.attempts)
-        return results
     }
 
     // MARK: Stages

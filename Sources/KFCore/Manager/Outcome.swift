@@ -1,6 +1,5 @@
 import KFImaging
 import KFStorage
-import Synchronization
 
 /// The outcome of a retrieval. It never changes, and everything from the index to the printer shares it.
 final class Outcome: Sendable {
@@ -49,15 +48,4 @@ final class Outcome: Sendable {
         self.content = content
         self.facts = facts
     }
-}
-
-/// A counter of the requests of one retrieval, whether it succeeds or fails.
-package final class AttemptCount: Sendable {
-    private let value = Atomic(0)
-
-    package init() {}
-
-    package var count: Int { value.load(ordering: .relaxed) }
-
-    func add(_ number: Int) { value.add(number, ordering: .relaxed) }
 }

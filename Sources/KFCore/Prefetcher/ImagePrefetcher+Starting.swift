@@ -107,10 +107,4 @@ extension ImagePrefetcher {
             if case .ended(let outcome, let progress) = event { each(outcome, progress) }
         }
     }
-
-    /// Stops the prefetcher permanently.
-    ///
-    /// Sources in flight and waiting ones fail with `taskCancelled` (1003). Lines of a list that have not been read are
-    /// not counted. Safe to call from any thread; the manager stays usable.
-    public func stop() { stopping.give() }
 }

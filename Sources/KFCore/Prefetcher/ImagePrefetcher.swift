@@ -25,6 +25,10 @@ public final class ImagePrefetcher: Sendable {
         /// The number of items that may be read beyond the first one that has not ended, approximately; nil is unlimited.
         /// It bounds what a program keeps to put the ends of items in order.
         public var maxItemsAhead: Int?
+        /// Whether the run fills the cache: it skips what is cached, ends when the cache fails, and retries what met a
+        /// lock. Otherwise it is for the images: it opens what is cached, serves a stale image while that is
+        /// revalidated, and goes on without a cache.
+        package var fillsCache = true
         /// The exporter that writes a copy of every image; nil writes none. It serves one run.
         public var exporter: (any PrefetchExporter)?
         /// The clock for ``deadline`` and ``grace``.
@@ -48,16 +52,21 @@ public final class ImagePrefetcher: Sendable {
     /// The maximum number of items in flight, from the list to the committed row.
     private static let window = 1024
 
+    private struct State {
+        /// The sources for `start`; nil once it has begun.
+        var plan: PrefetchPlan?
+        /// What the runs have been told. It applies to later ones as well.
+        var orders: [PrefetchOrder] = []
+        /// The runs under way, by number.
+        var runs: [Int: PrefetchInbox] = [:]
+        var next = 0
+    }
+
     private let manager: KingfisherManager
     /// The options of each image that is made of a source, usually one.
     private let forms: [OptionsBox]
     private let configuration: Configuration
-    private let limits: PrefetchLimits
-    private let isEnding = Atomic(false)
-    let stopping = StopSignal()
-    private let cutting = StopSignal()
-    /// The sources for `start`; nil once it has begun.
-    private let plan: Mutex<PrefetchPlan?>
+    private let state: Mutex<State>
 
     /// Creates a prefetcher. `forms` are the options of each image that is made of a source, at least one.
     public convenience init(
@@ -72,32 +81,27 @@ public final class ImagePrefetcher: Sendable {
         precondition(!forms.isEmpty, "a prefetcher needs at least one form")
         self.manager = manager
         let own = (forms[0].downloader ?? manager.downloader).configuration
-        let limits = PrefetchLimits(
-            total: configuration.maxConcurrentDownloads < own.maxConnections
-                ? configuration.maxConcurrentDownloads : nil,
-            perHost: configuration.maxPerHost < own.maxConnectionsPerHost ? configuration.maxPerHost : nil)
-        self.limits = limits
+        // A limit that the downloader enforces anyway is its own: then an idle connection is used at once.
+        var configuration = configuration
+        if configuration.maxConcurrentDownloads >= own.maxConnections { configuration.maxConcurrentDownloads = .max }
+        if configuration.maxPerHost >= own.maxConnectionsPerHost { configuration.maxPerHost = .max }
+        let isWide = configuration.maxConcurrentDownloads == .max && configuration.maxPerHost == .max
         self.forms = forms.map { form in
             var form = form
             // With few sources in flight, each would wait for a commit that waits for others.
-            form.batchesStores = limits.areWide
+            form.batchesStores = isWide && configuration.fillsCache
             form.opensBatchedFiles = configuration.exporter != nil
             form.waitForCache = true
             // Stale images are revalidated as part of the run.
-            form.servesWhileRevalidating = false
+            if configuration.fillsCache { form.servesWhileRevalidating = false }
             return OptionsBox(form)
         }
         self.configuration = configuration
-        self.plan = Mutex(plan)
+        state = Mutex(State(plan: plan))
     }
 
     /// Returns the sources for `start`, once.
-    func takePlan() -> PrefetchPlan? {
-        plan.withLock { plan in
-            defer { plan = nil }
-            return plan
-        }
-    }
+    func takePlan() -> PrefetchPlan? { state.withLock { $0.plan.take() } }
 
     /// Ends the run early: no new source starts, sources in flight finish, and `prefetch` then returns.
     ///
@@ -108,18 +112,34 @@ public final class ImagePrefetcher: Sendable {
     /// a manager with its own downloader, or calls ``stop()``.
     public func finishEarly(_ lists: PrefetchLists, countsRest: Bool = true) {
         if countsRest { lists.finish() } else { lists.close() }
-        drain()
+        finishEarly()
     }
 
     /// Cuts off the transfers that are running, after `finishEarly`. Their items end as cancelled.
-    package func cutOff() { cutting.give() }
+    package func cutOff() { tell(.cutOff) }
 
     /// The number of transfers that are running.
     package var runningTransfers: Int { manager.downloader.runningTransfers }
 
-    private func drain() {
-        isEnding.store(true, ordering: .relaxed)
+    /// Ends the run early. All known items that have not started end as `notTried`.
+    package func finishEarly() {
+        // Before the downloader cancels waiting items, which have not failed.
+        tell(.finish(.finished))
         manager.downloader.drain()
+    }
+
+    /// Stops the prefetcher permanently.
+    ///
+    /// Sources in flight and waiting ones fail with `taskCancelled` (1003). Lines of a list that have not been read are
+    /// not counted. Safe to call from any thread; the manager stays usable.
+    public func stop() { tell(.stop) }
+
+    private func tell(_ order: PrefetchOrder) {
+        let runs = state.withLock { state in
+            state.orders.append(order)
+            return Array(state.runs.values)
+        }
+        for run in runs { run.post([.told(order)]) }
     }
 
     /// Prefetches all items of the lists. `each` is called at the end of every item, one at a time.
@@ -130,43 +150,44 @@ public final class ImagePrefetcher: Sendable {
         await workOff(lists, endsDownloads: true, each: each)
     }
 
+    /// Prefetches operands like lists.
+    package func prefetch(_ operands: PrefetchSources, each: (Event) -> Void) async -> PrefetchReport {
+        await workOff(operands, endsDownloads: true, each: each)
+    }
+
     /// Runs the event loop. With `endsDownloads`, an early end also stops the downloader permanently for all of its
     /// callers.
     func workOff(
         _ input: any PrefetchInput, endsDownloads: Bool, each: (Event) -> Void
     ) async -> PrefetchReport {
         let inbox = PrefetchInbox()
-        var run = PrefetchRun(
-            window: DescriptorLimit.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures,
-            maxItemsAhead: configuration.maxItemsAhead ?? configuration.exporter?.maxItemsAhead)
+        var run = PrefetchRun(configuration, window: DescriptorLimit.bound(Self.window))
         do {
             try await ImageExporter.blocking { [self] () throws(KingfisherError) in try prepare() }
             // Images that cannot be stored need not be fetched.
-            if let problem = try await manager.cache.diskProblem(), !forms[0].value.onlyFromCache {
+            if configuration.fillsCache, let problem = try await manager.cache.diskProblem(),
+                !forms[0].value.onlyFromCache
+            {
                 run.stop(.failed(problem))
             }
         } catch {
             run.stop(.failed(error))
         }
-        let limit = RunDeadline(configuration.deadline, grace: configuration.grace, clock: configuration.clock)
-        let timer = Task {
-            var phase = await limit.next()
-            while let reached = phase {
-                inbox.post([.reached(reached)])
-                phase = await limit.next(after: reached)
-            }
+        let timer = Task { [configuration] in await configuration.waitForDeadline { inbox.post([.told($0)]) } }
+        let number = state.withLock { state in
+            inbox.post(state.orders.map { .told($0) })
+            state.next += 1
+            state.runs[state.next] = inbox
+            return state.next
         }
-        let stop = Task { [stopping] in if await stopping.wait() { inbox.post([.stopped]) } }
-        let cut = Task { [cutting] in if await cutting.wait() { inbox.post([.reached(.cutOff)]) } }
         defer {
             timer.cancel()
-            stop.cancel()
-            cut.cancel()
+            state.withLock { _ = $0.runs.removeValue(forKey: number) }
         }
         await withTaskCancellationHandler {
             await workOff(input, &run, inbox, endsDownloads: endsDownloads, each: each)
         } onCancel: {
-            inbox.post([.stopped])
+            inbox.post([.told(.stop)])
         }
         if let exporter = configuration.exporter {
             let isWhole = run.isWhole
@@ -188,86 +209,61 @@ public final class ImagePrefetcher: Sendable {
         each: (Event) -> Void
     ) async {
         var flying = PrefetchFlights(manager, forms, inbox)
+        /// Counts the ends of items, and tells them.
+        func end(_ outcomes: [PrefetchOutcome]) {
+            for outcome in outcomes {
+                run.count(outcome)
+                each(.ended(outcome, run.progress))
+            }
+        }
+        /// Exports a retrieved image if requested, and ends its item.
+        func land(_ outcome: PrefetchOutcome?) {
+            guard let outcome else { return }
+            // A postponed one is retried, and exported then.
+            guard let exporter = configuration.exporter, !run.postpones(outcome) else { return end(run.land(outcome)) }
+            WorkerPool.exporting.submit { inbox.post([.exported(exporter.export(outcome))]) }
+        }
+        var events = inbox.takeAll()
         var hasStopped = false
         while true {
-            if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
-            if run.isStopping, !hasStopped {
-                hasStopped = true
-                input.finish()
-                if endsDownloads { drain() } else { flying.cancelWaiting() }
-            }
-            run.retryPostponed()
-            if run.isStopping {
-                for outcome in run.dropPostponed() {
-                    run.count(outcome)
-                    each(.ended(outcome, run.progress))
-                }
-                count(run.dropWaiting(), &run, each)
-            }
-            flying.start(run.takeOff())
-            while run.startsReading() {
-                let tries = !run.isStopping
-                Task { inbox.post([.read(await block(of: input, tries: tries))]) }
-            }
-            each(.waiting)
-            if run.isOver { return }
-            let events = await inbox.next()
-            // `finishEarly` has cancelled the waiting items. Those events must not count as failures.
-            if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
             if let problem = configuration.exporter?.problem { run.stop(.failed(problem)) }
             for event in events {
                 switch event {
                 case .read(let block):
-                    count(run.take(block), &run, each)
+                    end(run.take(block))
                     if let error = block.broken { each(.brokenList(error)) }
-                    for outcome in block.ended {
-                        run.count(outcome)
-                        each(.ended(outcome, run.progress))
-                    }
-                case .ended(let images): finish(flying.land(images), inbox, &run, each)
-                case .exported(let outcomes): land(outcomes, &run, each)
-                case .reached(.deadline): run.stop(.deadline)
-                case .reached(.cutOff):
+                case .ended(let images): for image in images { land(flying.land(image)) }
+                case .exported(let outcome): end(run.land(outcome))
+                case .told(.finish(let reason)):
+                    run.stop(reason)
+                    // What is for the images waits for other processes' locks no longer than its deadline allows.
+                    if reason == .deadline, !configuration.fillsCache { manager.cache.endWaiting(within: .seconds(1)) }
+                case .told(.cutOff):
                     run.cutOff()
-                    flying.cancelAll()
-                case .stopped:
+                    if !configuration.fillsCache { manager.cache.endWaiting(within: .zero) }
+                    flying.cancel()
+                case .told(.stop):
                     hasStopped = true
                     run.abandon()
-                    count(input.abandon(), &run, each)
-                    flying.cancelAll()
+                    end(input.abandon().map(\.notTried))
+                    flying.cancel()
                 }
             }
-        }
-    }
-
-    /// Counts items that will not be tried any more.
-    private func count(_ items: [PrefetchItem], _ run: inout PrefetchRun, _ each: (Event) -> Void) {
-        for item in items {
-            let outcome = PrefetchOutcome(item: item, ending: .notTried)
-            run.count(outcome)
-            each(.ended(outcome, run.progress))
-        }
-    }
-
-    private func land(_ outcomes: [PrefetchOutcome], _ run: inout PrefetchRun, _ each: (Event) -> Void) {
-        for outcome in outcomes.compactMap({ run.land($0) }) {
-            run.count(outcome)
-            each(.ended(outcome, run.progress))
-        }
-    }
-
-    /// Exports the retrieved images if requested, and counts their items.
-    private func finish(
-        _ outcomes: [PrefetchOutcome], _ inbox: PrefetchInbox, _ run: inout PrefetchRun, _ each: (Event) -> Void
-    ) {
-        guard let exporter = configuration.exporter, !outcomes.isEmpty else { return land(outcomes, &run, each) }
-        for outcome in outcomes {
-            // It is retried, and exported then.
-            if run.postpones(outcome) {
-                land([outcome], &run, each)
-            } else {
-                WorkerPool.exporting.submit { inbox.post([.exported([exporter.export(outcome)])]) }
+            if run.isFinishing, !hasStopped {
+                hasStopped = true
+                input.finish()
+                if endsDownloads { finishEarly() } else { flying.cancel(onlyWaiting: true) }
             }
+            end(run.dropRest())
+            run.retryPostponed()
+            flying.start(run.takeOff())
+            while run.startsReading() {
+                let tries = !run.isFinishing
+                Task { inbox.post([.read(await block(of: input, tries: tries))]) }
+            }
+            each(.waiting)
+            if run.isOver { return }
+            events = await inbox.next()
         }
     }
 

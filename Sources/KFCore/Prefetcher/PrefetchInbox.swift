@@ -6,9 +6,8 @@ final class PrefetchInbox: ImageRecipient {
     enum Event: Sendable {
         case read(PrefetchBlock)
         case ended([EndedImage])
-        case exported([PrefetchOutcome])
-        case reached(RunDeadline.Phase)
-        case stopped
+        case exported(PrefetchOutcome)
+        case told(PrefetchOrder)
     }
 
     private struct State {
@@ -28,6 +27,14 @@ final class PrefetchInbox: ImageRecipient {
             return waiter
         }
         waiter?.resume(returning: events)
+    }
+
+    /// Returns all events since the last call.
+    func takeAll() -> [Event] {
+        state.withLock { state in
+            defer { state.events = [] }
+            return state.events
+        }
     }
 
     /// Returns all events since the last call, and waits until there is one. Allows one caller at a time.
@@ -79,22 +86,17 @@ struct PrefetchFlights {
         manager.start(jobs)
     }
 
-    /// Removes ended items and returns their outcomes.
-    mutating func land(_ ended: [EndedImage]) -> [PrefetchOutcome] {
-        ended.compactMap { image in
-            guard let (item, job) = flights.removeValue(forKey: image.job.number) else { return nil }
-            return PrefetchOutcome(
-                item: item, ending: .retrieved(image.results.map(PrefetchResult.init)), attempts: job.attempts)
+    /// Removes an ended item, and returns its outcome.
+    mutating func land(_ image: EndedImage) -> PrefetchOutcome? {
+        guard let item = flights.removeValue(forKey: image.job.number)?.item else { return nil }
+        return PrefetchOutcome(
+            item: item, ending: .retrieved(image.results.map(PrefetchResult.init)), attempts: image.job.attempts)
+    }
+
+    /// Cancels the items, or only those whose transfer has not started. Each of them then ends as cancelled.
+    func cancel(onlyWaiting: Bool = false) {
+        for flight in flights.values {
+            if onlyWaiting { flight.job.cancelUnlessStarted() } else { flight.job.cancel() }
         }
-    }
-
-    /// Cancels all items; each of them then ends as cancelled.
-    func cancelAll() {
-        for flight in flights.values { flight.job.cancel() }
-    }
-
-    /// Cancels the items whose transfer has not started.
-    func cancelWaiting() {
-        for flight in flights.values { flight.job.cancelUnlessStarted() }
     }
 }

@@ -47,7 +47,7 @@ public struct PrefetchItem: Sendable {
     var isPostponed = false
 
     /// The names of the copies; nil if none are written.
-    var claim: ImageExporter.Claim?
+    package var claim: ImageExporter.Claim?
     /// The failures of its images that the earlier run has recorded, by form.
     public var recordedFailures: [Int: KingfisherError] = [:]
 

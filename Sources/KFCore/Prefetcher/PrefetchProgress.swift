@@ -163,20 +163,21 @@ public struct PrefetchOutcome: Sendable {
     /// The end of the item.
     public let ending: Ending
     /// The number of requests made, retries included.
-    public var attempts = 0
-
+    public var attempts: Int
     /// The first error, also one that an earlier run has recorded; nil if all forms succeeded. It is `taskCancelled` (1003) for an item that was not tried.
-    public var error: KingfisherError? {
-        switch ending {
-        case .skipped: return item.recordedFailures.min { $0.key < $1.key }?.value
-        case .notTried: return .requestError(reason: .taskCancelled)
-        case .failed(let error): return error
-        case .retrieved(let results):
-            for result in results {
-                if let error = result.error { return error }
+    public let error: KingfisherError?
+
+    package init(item: PrefetchItem, ending: Ending, attempts: Int = 0) {
+        self.item = item
+        self.ending = ending
+        self.attempts = attempts
+        error =
+            switch ending {
+            case .skipped: item.recordedFailures.min { $0.key < $1.key }?.value
+            case .notTried: .requestError(reason: .taskCancelled)
+            case .failed(let error): error
+            case .retrieved(let results): results.lazy.compactMap(\.error).first
             }
-            return nil
-        }
     }
 }
 
@@ -189,7 +190,7 @@ public struct PrefetchResult: Sendable {
     /// The path of a file that existed in the copy's place and was left as it is.
     public var left: String?
     /// The error of storing or exporting a retrieved image.
-    var problem: KingfisherError?
+    package var problem: KingfisherError?
 
     init(_ image: Result<RetrieveImageResult, KingfisherError>) {
         self.image = image

@@ -9,11 +9,12 @@ struct PrefetchRun {
 
     private(set) var report = PrefetchReport()
     private let maxFailures: FailureLimit?
+    private let fillsCache: Bool
     /// The maximum number of items in flight or waiting, and the number in flight.
     private let window: Int
     private(set) var inFlight = 0
-    /// The maximum number of sources in flight, in all and per host; nil leaves the limit to the downloader.
-    private let limits: PrefetchLimits
+    /// The maximum number of items in flight per host, and those that are; nil leaves the limit to the downloader.
+    private let perHost: Int?
     private var hosts: [String: Int] = [:]
     private var bytes = 0
     /// The items that failed because another process held a lock of the cache. They are retried once at the end.
@@ -25,16 +26,19 @@ struct PrefetchRun {
     private var order: EndingOrder?
     private var isAtEnd = false
     private var hasReadAll = false
-    private var isFinishing = false
+    /// Whether nothing starts any more.
+    private(set) var isFinishing = false
     private var isCutOff = false
 
-    init(
-        window: Int, limits: PrefetchLimits = PrefetchLimits(), maxFailures: FailureLimit?, maxItemsAhead: Int? = nil
-    ) {
-        self.window = max(1, window)
-        self.limits = limits
-        self.maxFailures = maxFailures
-        order = maxItemsAhead.map { EndingOrder(limit: max(1, $0)) }
+    /// Creates the state of a run with at most `window` items in flight.
+    init(_ configuration: ImagePrefetcher.Configuration, window: Int) {
+        self.window = max(1, min(window, configuration.maxConcurrentDownloads))
+        perHost = configuration.maxPerHost == .max ? nil : max(1, configuration.maxPerHost)
+        maxFailures = configuration.maxFailures
+        fillsCache = configuration.fillsCache
+        order = (configuration.maxItemsAhead ?? configuration.exporter?.maxItemsAhead).map {
+            EndingOrder(limit: max(1, $0))
+        }
     }
 
     var progress: PrefetchProgress {
@@ -43,18 +47,18 @@ struct PrefetchRun {
         return progress
     }
 
-    var isOver: Bool { hasNothingToStart && postponed.isEmpty }
+    /// Whether nothing is left to read, to start or to end.
+    var isOver: Bool { isAtEnd && isIdle && postponed.isEmpty }
 
     /// Whether all items of the lists were read and tried.
     var isWhole: Bool { hasReadAll && report.brokenLists == 0 && report.progress.notTried == 0 }
 
-    private var hasNothingToStart: Bool { isAtEnd && isIdle }
-
     private var isIdle: Bool { reading == 0 && inFlight == 0 && waiting.isEmpty }
 
-    /// Takes a block of the lists. Returns the items that came too late to be tried, for counting.
+    /// Takes a block of the lists. Returns the outcomes of its items that have ended, for counting. Those that came too
+    /// late were not tried.
     @discardableResult
-    mutating func take(_ block: PrefetchBlock) -> [PrefetchItem] {
+    mutating func take(_ block: PrefetchBlock) -> [PrefetchOutcome] {
         reading -= 1
         order?.read(block)
         if block.broken != nil { report.brokenLists += 1 }
@@ -64,18 +68,18 @@ struct PrefetchRun {
             report.unreadLists = block.unreadLists
         }
         if let problem = block.problem { stop(.failed(problem)) }
-        if isFinishing { return block.untried + block.missing.map(\.item) }
+        if isFinishing { return (block.untried + block.missing.map(\.item)).map(\.notTried) + block.ended }
         report.progress.outlook.add(
             missing: block.missing.count, of: block.missing.count + block.ended.count, isLookedUp: block.isLookedUp)
         waiting += block.missing
-        return []
+        return block.ended
     }
 
     /// Returns the items to start now.
     mutating func takeOff() -> ArraySlice<PrefetchWish> {
         if isFinishing { return [] }
-        let some = limits.perHost == nil ? waiting.prefix(room) : takeTurns()
-        if limits.perHost == nil { waiting = waiting.dropFirst(some.count) }
+        let some = perHost.map { takeTurns(room, $0)[...] } ?? waiting.prefix(room)
+        if perHost == nil { waiting = waiting.dropFirst(some.count) }
         // Releases the storage of the items that have been taken.
         if waiting.isEmpty { waiting = [] }
         inFlight += some.count
@@ -83,58 +87,52 @@ struct PrefetchRun {
         return some
     }
 
-    private var room: Int { max(0, min(window, limits.total ?? window) - inFlight) }
+    private var room: Int { max(0, window - inFlight) }
 
     /// Takes the first waiting items whose hosts have a free place. Items without a host need none.
-    private mutating func takeTurns() -> ArraySlice<PrefetchWish> {
-        let (room, perHost) = (room, limits.perHost ?? .max)
-        guard room > 0 else { return [] }
-        var some: [PrefetchWish] = []
-        var others: [PrefetchWish] = []
-        for wish in waiting {
-            let host = wish.item.host
-            guard some.count < room, host.map({ hosts[$0, default: 0] < perHost }) ?? true else {
-                others.append(wish)
-                continue
+    private mutating func takeTurns(_ room: Int, _ perHost: Int) -> [PrefetchWish] {
+        var (some, hosts) = ([PrefetchWish](), hosts)
+        waiting.removeAll { wish in
+            if some.count == room { return false }
+            if let host = wish.item.host {
+                if hosts[host, default: 0] >= perHost { return false }
+                hosts[host, default: 0] += 1
             }
-            if let host { hosts[host, default: 0] += 1 }
             some.append(wish)
+            return true
         }
-        waiting = others[...]
-        return some[...]
+        self.hosts = hosts
+        return some
     }
 
-    private mutating func leave(_ host: String?) {
-        guard limits.perHost != nil, let host, let count = hosts[host] else { return }
-        hosts[host] = count > 1 ? count - 1 : nil
-    }
-
-    /// Removes an item from those in flight, and returns the outcome to count; nil if it was postponed.
-    mutating func land(_ outcome: PrefetchOutcome) -> PrefetchOutcome? {
+    /// Removes an item from those in flight, and returns the outcome to count; none if it was postponed.
+    mutating func land(_ outcome: PrefetchOutcome) -> [PrefetchOutcome] {
         inFlight -= 1
         bytes -= outcome.item.record.count
-        leave(outcome.item.host)
+        if perHost != nil, let host = outcome.item.host, let count = hosts[host] {
+            hosts[host] = count > 1 ? count - 1 : nil
+        }
         // An item that still waited for a connection at the early end was not tried. One that was cut off was.
-        if isFinishing, !isCutOff, outcome.error?.isCancellation == true {
-            return PrefetchOutcome(item: outcome.item, ending: .notTried)
+        if fillsCache, isFinishing, !isCutOff, outcome.error?.isCancellation == true {
+            return [outcome.item.notTried]
         }
         if let error = outcome.error, postpones(outcome) {
             // The outcome is kept without the image.
             postponed.append(PrefetchOutcome(item: outcome.item, ending: .failed(error), attempts: outcome.attempts))
-            return nil
+            return []
         }
-        return outcome
+        return [outcome]
     }
 
     /// Returns whether an outcome is not the last one of its item, because the item will be retried.
     func postpones(_ outcome: PrefetchOutcome) -> Bool {
-        outcome.error?.isLocked == true && !isFinishing && !outcome.item.isPostponed
+        fillsCache && outcome.error?.isLocked == true && !isFinishing && !outcome.item.isPostponed
             && postponed.count < Self.mostPostponed
     }
 
     /// Retries the postponed items once nothing else is left, or nothing else may be read before they have ended.
     mutating func retryPostponed() {
-        guard isIdle, isAtEnd || order?.isAtLimit == true, !isFinishing else { return }
+        guard isIdle, isAtEnd || order?.isAtLimit() == true, !isFinishing else { return }
         for outcome in postponed {
             var item = outcome.item
             item.isPostponed = true
@@ -143,10 +141,11 @@ struct PrefetchRun {
         postponed = []
     }
 
-    /// Returns the postponed items that will not be retried. The caller counts them.
-    mutating func dropPostponed() -> [PrefetchOutcome] {
-        defer { postponed = [] }
-        return postponed
+    /// Removes what will not start any more, and returns its outcomes for counting.
+    mutating func dropRest() -> [PrefetchOutcome] {
+        if !isFinishing { return [] }
+        defer { (postponed, waiting) = ([], []) }
+        return postponed + waiting.map(\.item.notTried)
     }
 
     mutating func count(_ outcome: PrefetchOutcome) {
@@ -158,7 +157,7 @@ struct PrefetchRun {
             report.progress.outlook.add(missing: isMissing ? 1 : 0, of: 1, isLookedUp: false)
         }
         guard let error = outcome.error else { return }
-        if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked {
+        if fillsCache, error.isCacheFailure, !error.isAboutOneImage, !error.isLocked {
             stop(.failed(error))
         } else if maxFailures?.isPassed(by: progress) == true {
             stop(.tooManyFailures)
@@ -169,7 +168,7 @@ struct PrefetchRun {
     mutating func startsReading() -> Bool {
         let readers = isFinishing ? 1 : Self.readers
         guard reading < readers, !isAtEnd, inFlight + waiting.count < window, bytes < Self.mostBytes,
-            isFinishing || order?.isAtLimit != true
+            isFinishing || order?.isAtLimit(reading: reading) != true
         else { return false }
         reading += 1
         return true
@@ -181,12 +180,6 @@ struct PrefetchRun {
         isFinishing = true
     }
 
-    /// Removes and returns the items that have not started.
-    mutating func dropWaiting() -> [PrefetchItem] {
-        defer { waiting = [] }
-        return waiting.map(\.item)
-    }
-
     /// Notes that the time for items in flight is over.
     mutating func cutOff() { isCutOff = true }
 
@@ -196,8 +189,6 @@ struct PrefetchRun {
         isFinishing = true
         isAtEnd = true
     }
-
-    var isStopping: Bool { isFinishing }
 }
 
 /// The items from the first one that has not ended to the last one that was read.
@@ -216,7 +207,8 @@ private struct EndingOrder {
 
     init(limit: Int) { self.limit = limit }
 
-    var isAtLimit: Bool { last - first + 1 >= limit || bytes >= Self.mostBytes }
+    /// Returns whether no more may be read. Each block that is being read has at least one item.
+    func isAtLimit(reading: Int = 0) -> Bool { last - first + 1 + reading >= limit || bytes >= Self.mostBytes }
 
     mutating func read(_ block: PrefetchBlock) {
         for item in block.missing.lazy.map(\.item) { read(item) }
@@ -268,17 +260,7 @@ struct PrefetchWish: Sendable {
     init(item: PrefetchItem) { self.item = item }
 }
 
-/// The limits of sources in flight. A limit that the downloader already enforces is nil. Waiting transfers are then in
-/// the downloader's queue, so that an idle connection is used at once.
-struct PrefetchLimits: Sendable {
-    var total: Int?
-    var perHost: Int?
-
-    init(total: Int? = nil, perHost: Int? = nil) {
-        self.total = total.map { max(1, $0) }
-        self.perHost = perHost.map { max(1, $0) }
-    }
-
-    /// Whether the downloader enforces both limits.
-    var areWide: Bool { total == nil && perHost == nil }
+extension PrefetchItem {
+    /// The outcome of an item that was not tried.
+    var notTried: PrefetchOutcome { PrefetchOutcome(item: self, ending: .notTried) }
 }

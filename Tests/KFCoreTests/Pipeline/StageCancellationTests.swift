@@ -62,7 +62,7 @@ struct StageCancellationTests {
         case .failure(let error): #expect(held.code == (error as? KingfisherError)?.errorCode)
         }
         await manager.background.finish()
-        #expect(await eventually { manager.downloader.work.count { _ in true } == 0 })
+        #expect(await eventually { manager.downloader.work.waiterCount == 0 })
     }
 
     private func hold(_ stage: Stage) async throws -> Held {
@@ -271,7 +271,7 @@ struct StageCancellationTests {
             let waits = await eventually { work.waiterCount == 2 && transport.open.count == 1 }
             transport.finish(transport.open, body: body)
             // The image has been delivered to both.
-            return await eventually { work.count { _ in true } == 0 } && waits
+            return await eventually { work.waiterCount == 0 } && waits
         } release: {
             lock.release(byte: 0)
         }

@@ -71,9 +71,11 @@ struct PrefetchLimitTests {
     }
 
     @Test("Where the downloader allows no more anyway, its own queue holds what waits")
-    func wide() {
-        #expect(PrefetchLimits().areWide)
-        #expect(!PrefetchLimits(total: 1).areWide && !PrefetchLimits(perHost: 1).areWide)
-        #expect(PrefetchLimits(total: 0).total == 1)
+    func wide() async throws {
+        let run = try run((0..<100).map { "http://h/\($0).png" }) { _ in }
+        #expect(await eventually { transport.urls.count == 100 })
+        await serve(100)
+        #expect(await run.value.progress.completed == 100)
+        #expect(transport.most == 100)
     }
 }

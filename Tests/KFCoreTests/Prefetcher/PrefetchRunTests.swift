@@ -2,6 +2,15 @@ import Testing
 
 @testable import KFCore
 
+extension PrefetchRun {
+    fileprivate init(window: Int, maxFailures: FailureLimit?, maxItemsAhead: Int? = nil) {
+        var configuration = ImagePrefetcher.Configuration()
+        (configuration.maxConcurrentDownloads, configuration.maxPerHost) = (.max, .max)
+        (configuration.maxFailures, configuration.maxItemsAhead) = (maxFailures, maxItemsAhead)
+        self.init(configuration, window: window)
+    }
+}
+
 @Suite("Whose turn it is")
 struct PrefetchRunTests {
     private func item(_ host: String, _ line: Int = 1) -> PrefetchItem {
@@ -51,9 +60,7 @@ struct PrefetchRunTests {
         #expect(!startsAtEnd && !run.isOver)
         #expect(run.takeOff().count == 1 && run.takeOff().isEmpty)
         #expect(!run.isOver)
-        let countedOutcome = run.land(failed(item("a")))
-        let counted = try #require(countedOutcome)
-        run.count(counted)
+        for counted in run.land(failed(item("a"))) { run.count(counted) }
         #expect(run.isOver && run.progress.failed == 1)
     }
 
@@ -61,9 +68,9 @@ struct PrefetchRunTests {
     func maxFailures() {
         var run = PrefetchRun(window: 10, maxFailures: .count(1))
         run.count(failed(item("a")))
-        #expect(!run.isStopping)
+        #expect(!run.isFinishing)
         run.count(failed(item("a")))
-        #expect(run.isStopping && run.report.ending == .tooManyFailures)
+        #expect(run.isFinishing && run.report.ending == .tooManyFailures)
         run.stop(.deadline)
         #expect(run.report.ending == .tooManyFailures)
     }
@@ -90,14 +97,10 @@ struct PrefetchRunTests {
         run.stop(.deadline)
         #expect(run.takeOff().isEmpty)
         let error = KingfisherError.requestError(reason: .taskCancelled)
-        let drainedOutcome = run.land(failed(item("a", 1), error))
-        let drained = try #require(drainedOutcome)
-        run.count(drained)
+        for drained in run.land(failed(item("a", 1), error)) { run.count(drained) }
         #expect(run.progress.notTried == 1 && run.progress.cancelled == 0)
         run.cutOff()
-        let cutOffOutcome = run.land(failed(item("a", 2), error))
-        let cutOff = try #require(cutOffOutcome)
-        run.count(cutOff)
+        for cutOff in run.land(failed(item("a", 2), error)) { run.count(cutOff) }
         #expect(run.progress.notTried == 1 && run.progress.cancelled == 1 && run.progress.failed == 0)
         #expect(run.progress.finished == 2)
     }
@@ -109,14 +112,14 @@ struct PrefetchRunTests {
         run.take(PrefetchBlock(missing: (1...3).map { PrefetchWish(item: item("a", $0)) }))
         _ = run.startsReading()
         run.stop(.deadline)
-        let waiting = run.dropWaiting()
-        #expect(waiting.map(\.line) == [1, 2, 3] && !run.isOver)
+        let waiting = run.dropRest()
+        #expect(waiting.map(\.item.line) == [1, 2, 3] && !run.isOver)
         // What was being looked up when the end came, and what is read from then on.
         let late = run.take(PrefetchBlock(missing: [PrefetchWish(item: item("a", 4))]))
         let reads = [run.startsReading(), run.startsReading()]
-        #expect(late.map(\.line) == [4] && reads == [true, false])
+        #expect(late.map(\.item.line) == [4] && reads == [true, false])
         let untried = run.take(PrefetchBlock(untried: [item("a", 5), item("a", 6)]))
-        #expect(untried.map(\.line) == [5, 6])
+        #expect(untried.map(\.item.line) == [5, 6])
         _ = run.startsReading()
         run.take(PrefetchBlock(isLast: true, unreadLists: 1))
         #expect(run.isOver && run.report.unreadLists == 1)
@@ -128,7 +131,7 @@ struct PrefetchRunTests {
         _ = run.startsReading()
         let problem = KingfisherError.cacheError(reason: .diskIsFull(detail: "x"))
         let left = run.take(PrefetchBlock(untried: [item("a", 1), item("a", 2)], problem: problem))
-        #expect(left.map(\.line) == [1, 2] && run.report.ending == .failed(problem))
+        #expect(left.map(\.item.line) == [1, 2] && run.report.ending == .failed(problem))
     }
 
     @Test("what still has to be transferred is told from the look-ups, which are ahead, not from what was cached")
@@ -168,14 +171,12 @@ struct PrefetchRunTests {
     func locked() throws {
         var run = runWithOne()
         let counted = run.land(failed(item("a"), Self.locked))
-        #expect(counted == nil && !run.isOver && !run.isStopping)
+        #expect(counted.isEmpty && !run.isOver && !run.isFinishing)
         run.retryPostponed()
         let taken = run.takeOff()
         let again = try #require(taken.first?.item)
         #expect(again.isPostponed)
-        let countedAgainOutcome = run.land(failed(again, Self.locked))
-        let countedAgain = try #require(countedAgainOutcome)
-        run.count(countedAgain)
+        for countedAgain in run.land(failed(again, Self.locked)) { run.count(countedAgain) }
         run.retryPostponed()
         #expect(run.isOver && run.progress.failed == 1)
         #expect(run.report.ending == .finished)
@@ -187,7 +188,7 @@ struct PrefetchRunTests {
         _ = run.land(failed(item("a"), Self.locked))
         run.stop(.deadline)
         run.retryPostponed()
-        let dropped = run.dropPostponed()
+        let dropped = run.dropRest()
         #expect(dropped.map(\.error) == [Self.locked] && run.isOver)
     }
 
@@ -209,7 +210,7 @@ struct PrefetchRunTests {
     }
 
     private func end(_ wish: PrefetchWish, _ run: inout PrefetchRun) {
-        if let outcome = run.land(failed(wish.item)) { run.count(outcome) }
+        for outcome in run.land(failed(wish.item)) { run.count(outcome) }
     }
 
     @Test("Reading waits for the first item that has not ended, not for those after it")
@@ -254,7 +255,7 @@ struct PrefetchRunTests {
         let locked = KingfisherError.cacheError(reason: .cacheIsLocked(detail: "x"))
         for wish in run.takeOff() {
             let error = wish.item.position == 1 ? locked : .responseError(reason: .noURLResponse)
-            if let outcome = run.land(failed(wish.item, error)) { run.count(outcome) }
+            for outcome in run.land(failed(wish.item, error)) { run.count(outcome) }
         }
         let isHeldUp = !run.startsReading()
         #expect(isHeldUp && run.takeOff().isEmpty && !run.isOver)
