@@ -212,7 +212,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     private func arrived(_ response: TransferResponse, _ batch: StoreBatch) {
         guard let request, let sink else { return }
         site.circuits.noteAnswer(from: request.url.host)
-        let facts = ResponseFacts(response.head, response.metrics)
+        let facts = ResponseFacts(response)
         func tellEnd(_ error: KingfisherError?) {
             delegate?.imageDownloader(didFinishDownloadingImageFor: request.url, with: facts, error: error)
         }

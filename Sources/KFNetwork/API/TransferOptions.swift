@@ -107,6 +107,15 @@ package final class TransferTerms: Sendable {
 
     static let standard = TransferTerms()
 
+    /// Returns the credentials for the first request of a transfer.
+    func credentials(for origin: Origin) -> Credentials? { options.credentials ?? hostCredentials(for: origin) }
+
+    func hostCredentials(for origin: Origin) -> Credentials? {
+        options.hostCredentials.isEmpty ? nil : options.hostCredentials[origin.authority]
+    }
+
+    func trusts(_ host: String) -> Bool { !options.trustedHosts.isEmpty && options.trustedHosts.contains(host) }
+
     /// Returns whether the body of a response with this status is delivered. 200, nearly every status, is not hashed.
     func accepts(_ status: Int) -> Bool { status == 200 ? acceptsOK : options.acceptedStatus.contains(status) }
 }
