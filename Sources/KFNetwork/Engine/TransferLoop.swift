@@ -82,7 +82,7 @@ final class TransferLoop {
             if isStopping { return }
             endRests()
             startWaiting()
-            // Before the wait, which stops watching idle connections: a new request may reuse one.
+            // Before the wait, which the timer of an added transfer would end at once.
             try multi.actOnTimer()
             let hasSettled = settle()
             let isHolding = holdsDeliveries
