@@ -230,7 +230,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     ) {
         guard let sink else { return }
         site.circuits.noteAnswer(from: request.url.host)
-        let facts = ResponseFacts(response.head, response.metrics)
+        let facts = ResponseFacts(response)
         func tellEnd(_ error: KingfisherError?) {
             delegate?.imageDownloader(didFinishDownloadingImageFor: request.url, with: facts, error: error)
         }

@@ -1,58 +1,50 @@
 import KFNetwork
 
-/// The facts about a response.
+/// The facts about a response. Copies share the response's head; values are read from it on access.
 public struct ResponseFacts: Sendable {
-    /// The status code.
-    public let status: Int
-    /// The URL that answered, after redirects, without user info and fragment.
-    public let url: String
-    /// The ETag header as the server sent it; nil when there is none.
-    public let etag: String?
-    /// The Last-Modified header as the server sent it; nil when there is none.
-    public let lastModified: String?
-    /// All header fields.
-    let fields: HeaderFields
-    /// The header fields that determine the freshness of this response alone.
-    let freshness: HeaderLines
-    /// The redirects that led to the response.
-    let redirects: [Redirect]
-    /// The Content-Encoding header as the server sent it; nil when there is none. Bodies in gzip and deflate have been
-    /// decoded.
-    let encoding: String?
-    /// The timing and sizes of the transfer.
-    public let metrics: DownloadMetrics
+    private let response: TransferResponse
 
+    init(_ head: ResponseHead, _ metrics: DownloadMetrics = DownloadMetrics()) {
+        response = TransferResponse(head: head, metrics: metrics)
+    }
+
+    init(_ response: TransferResponse) { self.response = response }
+
+    /// The status code.
+    public var status: Int { response.head.status }
+    /// The URL that answered, after redirects, without user info and fragment.
+    public var url: String { response.head.effectiveURL }
+    /// The ETag header as the server sent it; nil when there is none.
+    public var etag: String? { fields[.etag] }
+    /// The Last-Modified header as the server sent it; nil when there is none.
+    public var lastModified: String? { fields[.lastModified] }
+    /// The timing and sizes of the transfer.
+    public var metrics: DownloadMetrics { response.metrics }
     /// The header fields in their order, with the names as the server sent them. Each access parses them again.
     public var headers: [(name: String, value: String)] { fields.pairs }
 
     /// Returns the first value of a header; nil when there is none. The case of the name does not matter.
     public func header(_ name: String) -> String? { fields[name] }
-}
 
-extension ResponseFacts {
-    init(_ head: ResponseHead, _ metrics: DownloadMetrics = DownloadMetrics()) {
-        let headers = head.headers
-        status = head.status
-        url = head.effectiveURL
-        fields = headers
-        etag = headers["etag"]
-        lastModified = headers["last-modified"]
-        freshness = headers.freshness.of(status: head.status)
-        redirects = head.via
-        encoding = headers["content-encoding"]
-        self.metrics = metrics
-    }
+    /// The header fields that determine the freshness of this response alone.
+    var freshness: HeaderLines { fields.freshness(of: status) }
+    /// The redirects that led to the response.
+    var redirects: [Redirect] { response.head.via }
+    /// The Content-Encoding header as the server sent it; nil when there is none. Bodies in gzip and deflate have been
+    /// decoded.
+    var encoding: String? { fields[.contentEncoding] }
+
+    private var fields: HeaderFields { response.head.headers }
 }
 
 extension Redirect {
     /// The header fields that determine the freshness of the redirect.
-    var freshness: HeaderLines { headers.freshness.of(status: status) }
+    var freshness: HeaderLines { headers.freshness(of: status) }
 }
 
 extension HeaderFields {
-    /// The fields that RFC 9111 uses.
-    fileprivate var freshness: HeaderLines {
-        HeaderLines(
-            ["cache-control", "expires", "date", "age", "vary"].flatMap { name in all(name).map { (name, $0) } })
+    /// Returns the fields that RFC 9111 uses, with the status of their response.
+    fileprivate func freshness(of status: Int) -> HeaderLines {
+        HeaderLines(lines(of: [.cacheControl, .expires, .date, .age, .vary])).of(status: status)
     }
 }

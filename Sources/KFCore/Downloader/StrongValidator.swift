@@ -6,27 +6,29 @@ enum StrongValidator {
     /// Returns the ETag, or without an ETag the Last-Modified date. Returns nil if it is weak or appears more than
     /// once.
     static func of(_ headers: HeaderFields, now: Timestamp) -> String? {
-        let tags = headers.all("etag")
+        let bytes = headers.bytes.span
+        let tag = headers.find(.etag)
         // If there is an entity tag, a date must not replace it.
-        if let tag = tags.first { return tags.count == 1 && isStrong(tag) ? tag : nil }
-        let modified = headers.all("last-modified")
-        let sent = headers.all("date")
-        guard modified.count == 1, sent.count == 1, isOld(modified[0], sent[0], now) else { return nil }
-        return modified[0]
+        if tag.count > 0 { return tag.count == 1 && isStrong(bytes.extracting(tag.first)) ? headers[.etag] : nil }
+        let (modified, sent) = (headers.find(.lastModified), headers.find(.date))
+        guard modified.count == 1, sent.count == 1,
+            isOld(bytes.extracting(modified.first), bytes.extracting(sent.first), now)
+        else { return nil }
+        return headers[.lastModified]
     }
 
     /// Returns whether the tag is quoted, not empty, and has only ASCII characters without blanks and quotes.
-    private static func isStrong(_ tag: String) -> Bool {
-        let bytes = tag.utf8
-        guard bytes.count > 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return false }
-        return bytes.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\"") }
+    private static func isStrong(_ tag: Span<UInt8>) -> Bool {
+        let (quote, last) = (UInt8(ascii: "\""), tag.count - 1)
+        guard last > 1, tag[0] == quote, tag[last] == quote else { return false }
+        return (1..<last).allSatisfy { tag[$0] > 0x20 && tag[$0] < 0x7f && tag[$0] != quote }
     }
 
     /// The minimum age of a strong date, in milliseconds. A date has a resolution of one second, and a file can change
     /// twice in one. A minute also covers clock differences (8.8.2.2).
     private static let margin: Int64 = 60_000
 
-    private static func isOld(_ modified: String, _ sent: String, _ now: Timestamp) -> Bool {
+    private static func isOld(_ modified: Span<UInt8>, _ sent: Span<UInt8>, _ now: Timestamp) -> Bool {
         guard let modified = HTTPDate.parse(modified), let sent = HTTPDate.parse(sent) else { return false }
         return min(sent.since(modified), now.since(modified)) >= margin
     }

@@ -17,79 +17,85 @@ struct CacheControl: Equatable {
     var staleWhileRevalidate: Int64?
 
     init(_ values: [some StringProtocol]) {
-        for value in values {
-            let text = String(value)
-            for directive in split(text) { take(directive.name, directive.argument) }
-            for word in Self.words(of: text) { restrict(word) }
+        for value in values { take(Substring(value).utf8.span) }
+    }
+
+    /// Takes the directives of a field: `a, b=c, d="e, f"`.
+    private mutating func take(_ value: Span<UInt8>) {
+        var (name, word) = (Token(), Token())
+        var argument: Seconds?
+        var (isQuoted, isEscaped) = (false, false)
+        for index in value.indices {
+            let byte = value[index]
+            byte | 0x20 &- 0x61 < 26 || byte == UInt8(ascii: "-") ? word.append(byte) : restrict(&word)
+            switch byte {
+            case _ where isEscaped:
+                argument?.append(byte)
+                isEscaped = false
+            case UInt8(ascii: "\\") where isQuoted: isEscaped = true
+            case UInt8(ascii: "\""): isQuoted.toggle()
+            case UInt8(ascii: ",") where !isQuoted: take(&name, &argument)
+            case UInt8(ascii: "=") where !isQuoted && argument == nil: argument = Seconds()
+            case 0x20, 0x09: if isQuoted { argument?.append(byte) }
+            default: argument == nil ? name.append(byte) : argument?.append(byte)
+            }
         }
+        take(&name, &argument)
+        restrict(&word)
+        // A quote that does not end hides what follows, so the response is stale then.
+        if isQuoted { maxAge = 0 }
     }
 
     /// Takes a restriction. It counts wherever its word stands, so that damage beside it makes no response more public.
-    private mutating func restrict(_ word: Substring) {
-        switch word {
-        case "no-store": noStore = true
+    private mutating func restrict(_ word: inout Token) {
+        if word.isEqual("no-store") { noStore = true }
         // With field names it restricts only those fields. Revalidating is right in that case too.
-        case "no-cache": noCache = true
-        case "must-revalidate": mustRevalidate = true
-        case "private": isPrivate = true
-        default: break
-        }
+        if word.isEqual("no-cache") { noCache = true }
+        if word.isEqual("must-revalidate") { mustRevalidate = true }
+        if word.isEqual("private") { isPrivate = true }
+        word = Token()
     }
 
-    /// Returns the words of letters and hyphens, in lower case.
-    private static func words(of text: String) -> [Substring] {
-        text.lowercased().split { !($0.isASCII && $0.isLetter || $0 == "-") }
-    }
-
-    private mutating func take(_ name: String, _ argument: String?) {
-        switch name {
-        case "must-understand": mustUnderstand = true
-        case "public": isPublic = true
-        case "max-age":
-            let seconds = argument.flatMap(Self.seconds) ?? 0
-            maxAge = maxAge.map { min($0, seconds) } ?? seconds
-        case "stale-if-error": staleIfError = argument.flatMap(Self.seconds)
-        case "stale-while-revalidate": staleWhileRevalidate = argument.flatMap(Self.seconds)
-        default: break
-        }
+    private mutating func take(_ name: inout Token, _ argument: inout Seconds?) {
+        if name.isEqual("must-understand") { mustUnderstand = true }
+        if name.isEqual("public") { isPublic = true }
+        if name.isEqual("max-age") { maxAge = min(maxAge ?? .max, argument?.value ?? 0) }
+        if name.isEqual("stale-if-error") { staleIfError = argument?.value }
+        if name.isEqual("stale-while-revalidate") { staleWhileRevalidate = argument?.value }
+        (name, argument) = (Token(), nil)
     }
 
     /// Parses digits. Larger values count as 2^31, as the RFC says.
     static func seconds(_ text: some StringProtocol) -> Int64? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
-        return min(Int64(text) ?? .max, 1 << 31)
+        var seconds = Seconds()
+        for byte in text.utf8 { seconds.append(byte) }
+        return seconds.value
     }
 
-    /// Splits `a, b=c, d="e, f"` into directives, with names in lower case and without quotes.
-    /// A quote that does not end hides what follows, so the response is stale then.
-    private mutating func split(_ text: String) -> [(name: String, argument: String?)] {
-        var parts: [(String, String?)] = []
-        var name = ""
-        var argument: String?
-        var isQuoted = false
-        var isEscaped = false
-        func end() {
-            let trimmed = name.filter { $0 != " " && $0 != "\t" }.lowercased()
-            if !trimmed.isEmpty { parts.append((trimmed, argument)) }
-            name = ""
-            argument = nil
+    /// An argument as far as it has been read.
+    private struct Seconds {
+        private(set) var value: Int64?
+        private var isNumber = true
+
+        mutating func append(_ byte: UInt8) {
+            isNumber = isNumber && byte &- 0x30 < 10
+            value = isNumber ? min((value ?? 0) * 10 + Int64(byte - 0x30), 1 << 31) : nil
         }
-        for character in text {
-            switch character {
-            case _ where isEscaped:
-                argument?.append(character)
-                isEscaped = false
-            case "\\" where isQuoted: isEscaped = true
-            case "\"": isQuoted.toggle()
-            case "," where !isQuoted: end()
-            case "=" where !isQuoted && argument == nil: argument = ""
-            case " ", "\t": if isQuoted { argument?.append(character) }
-            default: if argument == nil { name.append(character) } else { argument?.append(character) }
-            }
+    }
+
+    /// A name in lower case as far as it has been read. No known name has more than 24 bytes.
+    private struct Token {
+        private var bytes = InlineArray<24, UInt8>(repeating: 0)
+        private var count = 0
+
+        mutating func append(_ byte: UInt8) {
+            if count < bytes.count { bytes[count] = byte &- 0x41 < 26 ? byte | 0x20 : byte }
+            count += 1
         }
-        end()
-        if isQuoted { maxAge = 0 }
-        return parts
+
+        func isEqual(_ text: StaticString) -> Bool {
+            count == text.utf8CodeUnitCount && (0..<count).allSatisfy { bytes[$0] == text.utf8Start[$0] }
+        }
     }
 }
 

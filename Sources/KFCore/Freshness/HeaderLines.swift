@@ -12,11 +12,20 @@ struct HeaderLines: Sendable, Equatable {
 
     /// Returns all values of a field in order. `name` is in lower case.
     func all(_ name: String) -> [Substring] {
-        text.utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
-            guard line.starts(with: name.utf8) else { return nil }
-            let rest = line.dropFirst(name.utf8.count)
-            return rest.first == UInt8(ascii: ":") ? Self.trimmed(Substring(rest.dropFirst())) : nil
+        let (bytes, span, name) = (text.utf8, text.utf8.span, name.utf8.span)
+        var values: [Substring] = []
+        var start = 0
+        while start + name.count < span.count {
+            let colon = start + name.count
+            let isSought = span[colon] == UInt8(ascii: ":") && name.indices.allSatisfy { span[start + $0] == name[$0] }
+            let end = (start..<span.count).first { span[$0] == UInt8(ascii: "\n") } ?? span.count
+            if isSought {
+                let value = bytes.index(bytes.startIndex, offsetBy: colon + 1)
+                values.append(Self.trimmed(text[value..<bytes.index(bytes.startIndex, offsetBy: end)]))
+            }
+            start = end + 1
         }
+        return values
     }
 
     /// Returns these lines with those of `newer` in place of fields with the same names, as RFC 9111 (3.2) requires for
@@ -53,9 +62,9 @@ struct HeaderLines: Sendable, Equatable {
 
     /// Returns the text without surrounding blanks and tabs.
     static func trimmed(_ text: Substring) -> Substring {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        let start = text.drop(while: isBlank)
+        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        let start = text.utf8.drop(while: isBlank)
         guard let last = start.lastIndex(where: { !isBlank($0) }) else { return "" }
-        return start[...last]
+        return Substring(start[...last])
     }
 }

@@ -2,43 +2,29 @@
 ///
 /// libcurl signs the path as it is given, and every header of `TransferRequest`. It takes the body's hash from the header
 /// x-amz-content-sha256. S3 demands that header, and libcurl 7.88 does not add it, so the caller sets it.
-package struct AWSSigning: Hashable, Sendable {
-    /// An object, so that a copy of a request copies one reference.
-    private final class Parts: Sendable {
-        let accessKey: String
-        let secretKey: String
-        let sessionToken: String?
-        let region: String
-        let service: String
-
-        init(accessKey: String, secretKey: String, sessionToken: String?, region: String, service: String) {
-            self.accessKey = accessKey
-            self.secretKey = secretKey
-            self.sessionToken = sessionToken
-            self.region = region
-            self.service = service
-        }
-    }
-
-    private let parts: Parts
+package final class AWSSigning: Hashable, Sendable {
+    let accessKey: String
+    let secretKey: String
+    let sessionToken: String?
+    private let region: String
+    private let service: String
 
     package init(
         accessKey: String, secretKey: String, sessionToken: String?, region: String, service: String = "s3"
     ) {
-        parts = Parts(
-            accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken, region: region, service: service)
+        self.accessKey = accessKey
+        self.secretKey = secretKey
+        self.sessionToken = sessionToken
+        self.region = region
+        self.service = service
     }
 
-    var accessKey: String { parts.accessKey }
-    var secretKey: String { parts.secretKey }
-    var sessionToken: String? { parts.sessionToken }
-
     /// The value of CURLOPT_AWS_SIGV4. Without a region or service, libcurl would guess both from the host.
-    var provider: String { "aws:amz:\(parts.region):\(parts.service)" }
+    var provider: String { "aws:amz:\(region):\(service)" }
 
     /// Whether the values can be sent: they become parts of the Authorization header and of `provider`.
     var isSendable: Bool {
-        Self.isWord(parts.region) && Self.isWord(parts.service) && !accessKey.isEmpty
+        Self.isWord(region) && Self.isWord(service) && !accessKey.isEmpty
             && accessKey.utf8.allSatisfy { 0x21...0x7e ~= $0 && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: ",") }
     }
 
@@ -49,13 +35,10 @@ package struct AWSSigning: Hashable, Sendable {
     }
 
     package static func == (left: AWSSigning, right: AWSSigning) -> Bool {
-        left.parts === right.parts
+        left === right
             || left.accessKey == right.accessKey && left.secretKey == right.secretKey
                 && left.sessionToken == right.sessionToken && left.provider == right.provider
     }
 
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(accessKey)
-        hasher.combine(provider)
-    }
+    package func hash(into hasher: inout Hasher) { hasher.combine(accessKey) }
 }

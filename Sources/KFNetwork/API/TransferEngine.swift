@@ -33,7 +33,7 @@ package final class TransferEngine: Sendable {
             problem = error
         }
         // In a task, because the caller may hold a lock that the receiver takes.
-        Task { [problem] in Deliveries.refuse(transfers, problem) }
+        Task { [problem] in Outbox.refuse(transfers, problem) }
     }
 
     /// Ends the transfer with `.cancelled`. Has no effect before `start` and after the transfer's end.

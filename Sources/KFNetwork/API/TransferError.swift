@@ -77,17 +77,6 @@ package enum TransferError: Error, Sendable, Equatable {
 }
 
 extension TransferError {
-    init(_ fault: HeadFault) {
-        self =
-            switch fault {
-            case .malformed(let detail): .badHeaders(detail: detail)
-            case .conflictingLength: .conflictingLength
-            case .coding(let name): .contentEncoding(name)
-            }
-    }
-}
-
-extension TransferError {
     /// The message for users. It contains no user info, path or query, so that it can be shown and logged.
     package var message: String {
         switch self {

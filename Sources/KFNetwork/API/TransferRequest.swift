@@ -80,19 +80,19 @@ package struct TransferRequest: Sendable {
 }
 
 /// One transfer for `TransferEngine.start`: a request, and the objects that get its body and its result.
-package struct TransferStart: Sendable {
+package final class TransferStart: Sendable {
     private static let ids = Atomic<UInt64>(0)
 
     /// The transfer's number, unique in the process.
     package let id: UInt64
-    package var request: TransferRequest
-    package var sink: any TransferSink
+    package let request: TransferRequest
+    package let sink: any TransferSink
     /// Receives the result, with the transfer's `token`.
-    package var receiver: any TransferReceiver
-    package var token: any AnyObject & Sendable
+    package let receiver: any TransferReceiver
+    package let token: any AnyObject & Sendable
     /// The delay before the transfer is queued; nil queues it at once. Until then it has not started: `drain` and
     /// `cancel` end it with `.cancelled`.
-    package var delay: Duration?
+    package let delay: Duration?
 
     package init(
         _ request: TransferRequest, sink: any TransferSink, receiver: any TransferReceiver,

@@ -1,5 +1,5 @@
 /// The result of a successful transfer, whose body went to the sink.
-package struct TransferResponse: Sendable {
+package final class TransferResponse: Sendable {
     package let head: ResponseHead
     package let metrics: DownloadMetrics
 

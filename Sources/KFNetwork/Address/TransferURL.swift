@@ -3,8 +3,6 @@ import Glibc
 
 /// A URL as libcurl parses it.
 struct TransferURL: Equatable {
-    enum Failure: Error { case invalid, outOfMemory }
-
     /// The URL for libcurl; may contain user info.
     var text: String
     /// The URL without user info.
@@ -16,13 +14,13 @@ struct TransferURL: Equatable {
     /// Parses a URL of any scheme; libcurl must be loaded. Faster if a `neighbour` in the list has the same origin.
     init(
         _ text: String, relativeTo base: TransferURL? = nil, neighbour: TransferURL? = nil
-    ) throws(Failure) {
+    ) throws(TransferError) {
         if let neighbour, neighbour.plainLength > 0, Self.hasPlainPath(text, behind: neighbour) {
             self.init(text: text, bare: text, origin: neighbour.origin, plainLength: neighbour.plainLength)
             return
         }
         // An embedded NUL would end the C string early. Control characters are never part of a URL.
-        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { throw .invalid }
+        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { throw .invalidURL }
         if base == nil, let (origin, length) = Self.plainOrigin(of: text) {
             self.init(text: text, bare: text, origin: origin, plainLength: length)
             return
@@ -30,8 +28,8 @@ struct TransferURL: Equatable {
         var parts = kf_url()
         switch kf_url_parse(base?.text, text, &parts) {
         case KF_URL_OK: break
-        case KF_URL_NO_MEMORY: throw .outOfMemory
-        default: throw .invalid
+        case KF_URL_NO_MEMORY: throw .engine(detail: "out of memory")
+        default: throw .invalidURL
         }
         defer { kf_url_free(&parts) }
         self.init(
@@ -118,6 +116,7 @@ final class Origin: Hashable, Sendable {
     let host: String
     let port: Int
     let isSecure: Bool
+    var isHTTP: Bool { isSecure || scheme == "http" }
     /// The host, with its port unless that is the scheme's default. Names the host's queue.
     let authority: String
 

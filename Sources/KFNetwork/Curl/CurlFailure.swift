@@ -3,12 +3,10 @@ import Glibc
 
 /// A failure reported by libcurl, with the facts that `error` needs to map it to a `TransferError`.
 struct CurlFailure {
-    enum Phase { case connecting, head, body }
-
     var code: CURLcode
     /// The text of CURLOPT_ERRORBUFFER, or libcurl's text for the code.
     var detail: String
-    var phase: Phase
+    var phase: Exchange.Phase
     var scheme = "http"
     var host: String
     var osErrno: Int32 = 0
@@ -56,7 +54,7 @@ struct CurlFailure {
         switch phase {
         case .connecting: return .connectionLost(detail: detail)
         case .head: return .badHeaders(detail: detail)
-        case .body: return .protocolError(detail: detail)
+        case .body, .draining: return .protocolError(detail: detail)
         }
     }
 

@@ -201,7 +201,8 @@ final class EasyHandle {
     }
 
     func set(_ option: CURLoption, _ value: String) throws(TransferError) {
-        try check(kf_easy_set_string(pointer, option, value))
+        // As an argument, the string would be copied to an array first.
+        try check(value.withCString { kf_easy_set_string(pointer, option, $0) })
     }
 
     // MARK: The request

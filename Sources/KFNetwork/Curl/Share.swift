@@ -65,8 +65,8 @@ final class Shares {
     @exclusivity(unchecked) private var jars: [String: Share] = [:]
 
     /// Returns the share for a transfer. `names` is the share of its host, which this function chooses if it is nil.
-    func share(for options: TransferOptions, names: inout Share?) throws(TransferError) -> Share {
-        if let cookieJar = options.cookieJar {
+    func share(cookieJar: String?, names: inout Share?) throws(TransferError) -> Share {
+        if let cookieJar {
             if let share = jars[cookieJar] { return share }
             let share = try Share(cookieJar: cookieJar)
             jars[cookieJar] = share

@@ -15,8 +15,8 @@ final class Watcher {
         var isKnown = false
         /// The events that the kernel watches for; 0 if it does not watch the socket.
         var watched: UInt32 = 0
-        /// Whether libcurl no longer wants the socket watched, but the kernel still watches it.
-        var isLeaving = false
+        /// Whether libcurl wants the socket watched.
+        var isWanted = false
     }
 
     /// The greatest number of events taken from the kernel at once; the next call returns the rest.
@@ -32,7 +32,6 @@ final class Watcher {
 
     /// The sockets by descriptor number.
     @exclusivity(unchecked) private var sockets: [Socket] = []
-    @exclusivity(unchecked) private var leaving: [Int32] = []
 
     /// Creates a watcher; nil when out of descriptors.
     init?() {
@@ -64,8 +63,9 @@ final class Watcher {
 
     /// Watches a socket for `what`, one of CURL_POLL_…, or stops watching it. Returns false if the kernel refuses.
     ///
-    /// libcurl stops watching a kept connection after each transfer and watches it again for the next. So the removal
-    /// of a known socket is deferred to the next wait: a new request before then needs no system call.
+    /// libcurl stops watching a kept connection after each transfer and watches it again for the next. So the kernel
+    /// keeps watching a known socket until its first event that libcurl does not want: a new request needs no system
+    /// call.
     func watch(_ socket: Int32, for what: Int32) -> Bool {
         let wanted: UInt32
         switch what {
@@ -79,7 +79,7 @@ final class Watcher {
         }
         let index = Int(socket)
         guard sockets.indices.contains(index), sockets[index].isKnown else { return add(socket, for: wanted) }
-        sockets[index].isLeaving = false
+        sockets[index].isWanted = true
         if wanted != 0, sockets[index].watched == wanted { return true }
         let isWatched = add(socket, for: wanted)
         sockets[index].watched = isWatched ? wanted : 0
@@ -93,19 +93,18 @@ final class Watcher {
             _ = control(EPOLL_CTL_DEL, socket, 0)
             return
         }
-        guard !sockets[index].isLeaving else { return }
-        sockets[index].isLeaving = true
-        leaving.append(socket)
+        sockets[index].isWanted = false
     }
 
-    /// Removes from the kernel's set the sockets that libcurl no longer wants watched.
-    private func flush() {
-        for socket in leaving where sockets[Int(socket)].isLeaving {
-            _ = control(EPOLL_CTL_DEL, socket, 0)
-            sockets[Int(socket)].watched = 0
-            sockets[Int(socket)].isLeaving = false
+    /// Has the kernel stop watching a socket that libcurl does not want watched. Returns false for any other socket.
+    private func drop(_ socket: Int32) -> Bool {
+        let index = Int(socket)
+        guard sockets.indices.contains(index), sockets[index].watched != 0, !sockets[index].isWanted else {
+            return false
         }
-        leaving.removeAll(keepingCapacity: true)
+        _ = control(EPOLL_CTL_DEL, socket, 0)
+        sockets[index].watched = 0
+        return true
     }
 
     private func add(_ socket: Int32, for wanted: UInt32) -> Bool {
@@ -117,7 +116,6 @@ final class Watcher {
     /// Waits up to `milliseconds` for ready sockets and stores them in `events`.
     func wait(milliseconds: Int64) {
         events.removeAll(keepingCapacity: true)
-        flush()
         let count = epoll_wait(epoll, buffer, Int32(Self.batch), Int32(clamping: milliseconds))
         // Interrupted or timed out: in both cases there is nothing to do yet.
         guard count > 0 else { return }
@@ -128,6 +126,7 @@ final class Watcher {
                 eventfd_read(wakeDescriptor, &value)
                 continue
             }
+            if drop(socket) { continue }
             var ready: Int32 = 0
             if flags & EPOLLIN.rawValue != 0 { ready |= CURL_CSELECT_IN }
             if flags & EPOLLOUT.rawValue != 0 { ready |= CURL_CSELECT_OUT }

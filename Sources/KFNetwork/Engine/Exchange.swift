@@ -6,14 +6,6 @@ struct Exchange {
         case connecting, head, body
         /// Reading a response body that is discarded, so that the connection can be reused.
         case draining
-
-        var curlPhase: CurlFailure.Phase {
-            switch self {
-            case .connecting: .connecting
-            case .head: .head
-            case .body, .draining: .body
-            }
-        }
     }
 
     /// The greatest number of bytes that is read to keep a connection.

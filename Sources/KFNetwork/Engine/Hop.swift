@@ -10,10 +10,8 @@ struct Hop {
     var isTrusted: Bool
     /// The redirects followed before this hop.
     var via: [Redirect] = []
-    /// The origins for which the challenge hook was called, per kind of challenge. It is called once for each.
-    var askedForPassword: Set<Origin> = []
-    var askedForTrust: Set<Origin> = []
-    var askedForCertificate: Set<Origin> = []
+    /// The challenges about which the hook was asked. It is asked once about each origin and kind.
+    var challenges: Set<Challenge> = []
 
     /// The number of repetitions that no retry strategy counts, see `Transfer.repetition`.
     var restarts = 0
@@ -22,20 +20,27 @@ struct Hop {
 
     static let maxRestarts = 4
 
+    struct Challenge: Hashable {
+        enum Subject { case password, trust, certificate }
+
+        let subject: Subject
+        let origin: Origin
+    }
+
     /// Creates the first hop of a transfer.
-    init(url: TransferURL, request: TransferRequest) {
+    init(url: TransferURL, _ start: TransferStart) {
         self.url = url
-        headers = request.headers
-        let options = request.terms.options
-        credentials = request.signing == nil ? options.credentials ?? Self.credentials(for: url.origin, options) : nil
-        isTrusted = !options.trustedHosts.isEmpty && options.trustedHosts.contains(url.origin.host)
+        headers = start.request.headers
+        let terms = start.request.terms
+        credentials = start.request.signing == nil ? terms.credentials(for: url.origin) : nil
+        isTrusted = terms.trusts(url.origin.host)
     }
 
     /// Returns the hop that follows the redirect of this one. Only headers known to hold no secret are sent to another origin.
     ///
     /// A dropped header is not restored when a later redirect returns to the first origin: another server has chosen
     /// the path there.
-    func following(to target: TransferURL, by redirect: Redirect, options: TransferOptions) -> Hop {
+    func following(to target: TransferURL, by redirect: Redirect, _ terms: TransferTerms) -> Hop {
         var next = self
         next.url = target
         next.via.append(redirect)
@@ -43,17 +48,11 @@ struct Hop {
         next.wantsOwnConnection = false
         guard target.origin != url.origin else { return next }
         next.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
-        next.credentials = Self.credentials(for: target.origin, options)
+        next.credentials = terms.hostCredentials(for: target.origin)
         next.usesDigest = false
         next.clientCertificate = nil
-        next.isTrusted = options.trustedHosts.contains(target.origin.host)
+        next.isTrusted = terms.trusts(target.origin.host)
         return next
-    }
-
-    private static func credentials(
-        for origin: Origin, _ options: TransferOptions
-    ) -> Credentials? {
-        options.hostCredentials.isEmpty ? nil : options.hostCredentials[origin.authority]
     }
 
     /// Returns the same request for another try, or nil after `most` of them.

@@ -3,58 +3,58 @@ import Synchronization
 /// The queue of commands for the loop. It is unbounded: each command starts a transfer or refers to one. The loop is
 /// woken once per sleep, not once per command.
 final class Mailbox: Sendable {
-    private struct State {
+    private struct Contents {
         var commands: [Command] = []
         var waker: MultiHandle.Waker?
         var isAsleep = false
         var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let contents = Mutex(Contents())
 
     /// Queues a command and wakes the loop if it sleeps. Returns false if the loop has ended.
     func post(_ command: Command) -> Bool {
-        state.withLock { state in
-            guard !state.isClosed else { return false }
-            state.commands.append(command)
-            if state.isAsleep {
-                state.isAsleep = false
+        contents.withLock { contents in
+            guard !contents.isClosed else { return false }
+            contents.commands.append(command)
+            if contents.isAsleep {
+                contents.isAsleep = false
                 // Under the lock, so that the eventfd cannot be closed meanwhile.
-                state.waker?.wake()
+                contents.waker?.wake()
             }
             return true
         }
     }
 
-    func attach(_ waker: MultiHandle.Waker) { state.withLock { $0.waker = waker } }
+    func attach(_ waker: MultiHandle.Waker) { contents.withLock { $0.waker = waker } }
 
     /// Removes and returns the commands posted so far.
     func take() -> [Command] {
-        state.withLock { state in
-            state.isAsleep = false
-            guard !state.commands.isEmpty else { return [] }
-            let commands = state.commands
-            state.commands = []
-            state.commands.reserveCapacity(min(commands.count, 1024))
+        contents.withLock { contents in
+            contents.isAsleep = false
+            guard !contents.commands.isEmpty else { return [] }
+            let commands = contents.commands
+            contents.commands = []
+            contents.commands.reserveCapacity(min(commands.count, 1024))
             return commands
         }
     }
 
     /// Returns true if the queue is empty; the next command then wakes the loop.
     func sleeps() -> Bool {
-        state.withLock { state in
-            state.isAsleep = state.commands.isEmpty
-            return state.isAsleep
+        contents.withLock { contents in
+            contents.isAsleep = contents.commands.isEmpty
+            return contents.isAsleep
         }
     }
 
     /// Refuses further commands and returns the unread ones.
     func close() -> [Command] {
-        state.withLock { state in
-            state.isClosed = true
-            state.waker = nil
-            defer { state.commands = [] }
-            return state.commands
+        contents.withLock { contents in
+            contents.isClosed = true
+            contents.waker = nil
+            defer { contents.commands = [] }
+            return contents.commands
         }
     }
 }

@@ -8,12 +8,12 @@ extension Transfer {
         noteResolved()
         guard exchange.cause == nil else { return exchange.phase == .draining }
         exchange.progress(line.count, notes: notes)
-        do throws(HeadFault) {
+        do throws(TransferError) {
             guard case .head(let status, let fields) = try exchange.parser.accept(line) else { return true }
             settleConnection(status: status, fields: fields)
             return review(status: status, fields: fields)
         } catch {
-            return refuse(TransferError(error))
+            return refuse(error)
         }
     }
 
@@ -108,24 +108,26 @@ extension Transfer {
         }
         let terms = HeadReview.Terms(
             method: request.method, isSigned: request.signing != nil, transfer: request.terms,
-            isConditional: condition != nil, resumption: resumption,
-            redirectsLeft: request.terms.options.maxRedirects - hop.via.count)
+            isConditional: status.status == 304 && condition != nil,
+            resumption: status.status == 206 ? resumption : nil,
+            redirects: hop.via.count)
         switch HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
         case .deliver(let framing): return deliver(head(status, fields, framing))
         case .follow(let target):
             exchange.redirect = (head(status, fields, .untilClose), target)
             exchange.drain(notes: notes)
             return true
-        case .refuse(let refusal):
-            // An error page is usually small; reading it keeps the connection.
+        case .refuse(let error): return refuse(error)
+        case .fail:
             // The framing of a refused head may itself be malformed.
             let framing = (try? BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")) ?? .untilClose
             let head = head(status, fields, framing)
-            exchange.cause = error(for: refusal, head: head)
-            if refusal == .status, let span = request.hooks.pause?(head), span > .zero {
+            exchange.cause = .httpStatus(head.status, head)
+            if let span = request.hooks.pause?(head), span > .zero {
                 notes.pauses.append((hop.url.origin.authority, span))
             }
-            guard refusal == .status, isDrainable(framing) else { return false }
+            // An error page is usually small; reading it keeps the connection.
+            guard isDrainable(framing) else { return false }
             exchange.drain(notes: notes)
             return true
         }
@@ -148,7 +150,7 @@ extension Transfer {
 
     private func deliver(_ head: ResponseHead) -> Bool {
         exchange.head = head
-        exchange.inflater = BodyInflater(ContentCoding(head.headers), limit: request.terms.options.maxBytes)
+        exchange.inflater = ContentCoding(head.headers).inflater(limit: request.terms.options.maxBytes)
         exchange.phase = .body
         exchange.received = 0
         guard request.hooks.response == nil else {
@@ -167,26 +169,6 @@ extension Transfer {
             return true
         } catch {
             return refuse(.sink(error))
-        }
-    }
-
-    private func error(for refusal: HeadReview.Refusal, head: ResponseHead) -> TransferError {
-        switch refusal {
-        case .fault(let fault): TransferError(fault)
-        case .status: .httpStatus(head.status, head)
-        case .unexpectedStatus: .unexpectedStatus(head.status)
-        case .contentRange(let fault): .contentRange(detail: fault.detail)
-        case .tooLarge: .tooLarge(limit: request.terms.options.maxBytes)
-        case .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect: redirectError(refusal)
-        }
-    }
-
-    func redirectError(_ refusal: HeadReview.Refusal) -> TransferError {
-        switch refusal {
-        case .tooManyRedirects: .tooManyRedirects(limit: request.terms.options.maxRedirects)
-        case .insecureRedirect(let host): .insecureRedirect(host: host)
-        case .forbiddenRedirectScheme(let scheme): .forbiddenRedirectScheme(scheme)
-        default: .invalidRedirect
         }
     }
 }

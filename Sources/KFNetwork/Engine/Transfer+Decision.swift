@@ -1,7 +1,7 @@
 extension Transfer {
     /// Returns the outcome of a failure: a question to the challenge hook if that may help, else the error.
     func outcome(of error: TransferError) -> Outcome {
-        if wantsCertificate(after: error) { return ask(.clientCertificate, \.askedForCertificate, instead: error) }
+        if wantsCertificate(after: error) { return ask(.clientCertificate, .certificate, instead: error) }
         return switch error {
         case .httpStatus(401, let head): passwordWanted(head, error)
         case .tls(let failure, _, _): certificateRefused(failure, error)
@@ -14,7 +14,7 @@ extension Transfer {
     /// The request is remembered per host, because the server does not repeat it on a reused connection.
     private func wantsCertificate(after error: TransferError) -> Bool {
         guard hop.url.origin.isSecure, hop.clientCertificate == nil, let host,
-            !hop.askedForCertificate.contains(hop.url.origin)
+            !hop.challenges.contains(.init(subject: .certificate, origin: hop.url.origin))
         else { return false }
         if handle?.wantsCertificate == true { host.wantsCertificate = true }
         guard host.wantsCertificate else { return false }
@@ -27,7 +27,7 @@ extension Transfer {
     }
 
     private func passwordWanted(_ head: ResponseHead, _ error: TransferError) -> Outcome {
-        guard let (scheme, realm) = PasswordChallenges(head.headers.all("WWW-Authenticate")).best else {
+        guard let (scheme, realm) = PasswordChallenges(head.headers.all(.wwwAuthenticate)).best else {
             return .answer(.failure(error))
         }
         if scheme == .digest, !hop.usesDigest, mayHaveCredentials {
@@ -35,21 +35,23 @@ extension Transfer {
             next.usesDigest = true
             return .follow(next)
         }
-        return ask(.password(realm: realm), \.askedForPassword, scheme: scheme, instead: error)
+        return ask(.password(realm: realm), .password, scheme: scheme, instead: error)
     }
 
     private func certificateRefused(_ failure: TLSFailure, _ error: TransferError) -> Outcome {
         // Other failures are not the certificate's fault, so trusting it would not help.
         guard failure != .other else { return .answer(.failure(error)) }
-        return ask(.serverTrust(problem: "it \(failure.problem)"), \.askedForTrust, instead: error)
+        return ask(.serverTrust(problem: "it \(failure.problem)"), .trust, instead: error)
     }
 
     private func ask(
-        _ kind: DownloadChallenge.Kind, _ asked: WritableKeyPath<Hop, Set<Origin>>,
+        _ kind: DownloadChallenge.Kind, _ subject: Hop.Challenge.Subject,
         scheme: DownloadChallenge.Scheme? = nil, instead error: TransferError
     ) -> Outcome {
         let origin = hop.url.origin
-        guard request.hooks.challenge != nil, hop[keyPath: asked].insert(origin).inserted else {
+        guard request.hooks.challenge != nil,
+            hop.challenges.insert(.init(subject: subject, origin: origin)).inserted
+        else {
             return .answer(.failure(error))
         }
         let challenge = DownloadChallenge(kind, host: origin.authority, scheme: scheme)
@@ -83,19 +85,18 @@ extension Transfer {
         var next = proposed
         var headers = request.headers
         if request.url != proposed.url.bare {
-            let left = self.request.terms.options.maxRedirects - hop.via.count
-            switch HeadReview(redirectTo: request.url, from: hop.url, redirectsLeft: left) {
+            let terms = self.request.terms
+            switch HeadReview(redirectTo: request.url, from: hop.url, after: hop.via.count, terms) {
             case .follow(let target):
                 guard let redirect = proposed.via.last else { return .answer(.failure(.invalidRedirect)) }
-                next = hop.following(
-                    to: target, by: redirect.leading(to: target), options: self.request.terms.options)
+                next = hop.following(to: target, by: redirect.leading(to: target), terms)
                 let allowed = next.headers
                 // Headers that the hook passed on unchanged were meant for the origin that the server named.
                 headers.removeAll { header in
                     proposed.headers.contains { $0 == header } && !allowed.contains { $0 == header }
                 }
-            case .refuse(let refusal): return .answer(.failure(redirectError(refusal)))
-            case .deliver: return .answer(.failure(.invalidRedirect))
+            case .refuse(let error): return .answer(.failure(error))
+            case .deliver, .fail: return .answer(.failure(.invalidRedirect))
             }
         }
         next.headers = headers

@@ -21,11 +21,8 @@ final class Transfer {
         case start
     }
 
-    let request: TransferRequest
+    let start: TransferStart
     let ticket: Ticket
-    let receiver: any TransferReceiver
-    let token: any AnyObject & Sendable
-    let sink: any TransferSink
     let notes: LoopNotes
     let connections: Connections
 
@@ -53,18 +50,18 @@ final class Transfer {
     @exclusivity(unchecked) private var end = MonotonicTime.distantFuture
 
     init(
-        _ start: consuming TransferStart, url: TransferURL, ticket: Ticket, notes: LoopNotes, connections: Connections
+        _ start: TransferStart, url: TransferURL, ticket: Ticket, notes: LoopNotes, connections: Connections
     ) {
-        request = start.request
-        receiver = start.receiver
-        token = start.token
-        sink = start.sink
+        self.start = start
         self.ticket = ticket
         self.notes = notes
         self.connections = connections
-        hop = Hop(url: url, request: request)
-        exchange = Exchange(timeout: request.terms.connectSpan, now: notes.now)
+        hop = Hop(url: url, start)
+        exchange = Exchange(timeout: start.request.terms.connectSpan, now: notes.now)
     }
+
+    var request: TransferRequest { start.request }
+    var sink: any TransferSink { start.sink }
 
     /// The condition of the hop's request; nil if its URL is not the one that gave the validators.
     var condition: TransferRequest.Condition? {
@@ -120,7 +117,7 @@ final class Transfer {
         if let (head, target) = exchange.redirect {
             let redirect = Redirect(
                 head, to: target, address: exchange.connection?.remote ?? handle.remoteAddress)
-            let next = hop.following(to: target, by: redirect, options: request.terms.options)
+            let next = hop.following(to: target, by: redirect, request.terms)
             return request.hooks.redirect == nil ? .follow(next) : .ask(.redirect(head, to: next))
         }
         if let overdue { return .answer(.failure(overdue)) }
@@ -161,7 +158,7 @@ final class Transfer {
             return .proxy(detail: "could not connect: \(handle.errorDetail(for: code))")
         }
         // libcurl passes a response without a status line to no callback.
-        let phase = exchange.phase == .connecting && failure.pre_transfer > 0 ? .head : exchange.phase.curlPhase
+        let phase = exchange.phase == .connecting && failure.pre_transfer > 0 ? .head : exchange.phase
         return CurlFailure(
             code: code, detail: handle.errorDetail(for: code), phase: phase, scheme: origin.scheme,
             host: origin.authority, osErrno: Int32(truncatingIfNeeded: facts.os_errno),

@@ -21,8 +21,12 @@ final class TransferLoop {
     @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
     private let shares = Shares()
     @exclusivity(unchecked) private var latestURL: TransferURL?
-    @exclusivity(unchecked) private var deliveries = Deliveries()
-    @exclusivity(unchecked) private var admissions = Admissions()
+    /// Ended transfers that are still to be reported.
+    @exclusivity(unchecked) private var deliveries = Outbox<EndedTransfer>()
+    /// The time at which the oldest of them ended.
+    @exclusivity(unchecked) private var oldestDelivery = MonotonicTime.distantFuture
+    /// The gates that were undecided in this turn.
+    @exclusivity(unchecked) private var admissions = Outbox<(gate: any TransferGate, asked: AdmissionQuestion)>()
     @exclusivity(unchecked) private var rests = RestQueue()
     @exclusivity(unchecked) private var orders: UInt64 = 0
 
@@ -55,7 +59,7 @@ final class TransferLoop {
         } else {
             problem = .engine(detail: "out of memory or file descriptors")
         }
-        for case .start(let starts) in mailbox.close() { Deliveries.refuse(starts, problem ?? .shutDown) }
+        for case .start(let starts) in mailbox.close() { Outbox.refuse(starts, problem ?? .shutDown) }
     }
 
     private init(mailbox: Mailbox, configuration: EngineConfiguration, multi: MultiHandle) {
@@ -78,11 +82,11 @@ final class TransferLoop {
             if isStopping { return }
             endRests()
             startWaiting()
-            // Before the wait, which stops watching idle connections: a new request may reuse one.
+            // Before the wait, which the timer of an added transfer would end at once.
             try multi.actOnTimer()
             let hasSettled = settle()
             let isHolding = holdsDeliveries
-            if !isHolding { deliveries.deliver() }
+            if !isHolding { deliver() }
             multi.wait(milliseconds: !hasSettled && mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
             notes.now = .now
             try multi.act()
@@ -97,7 +101,7 @@ final class TransferLoop {
         running = []
         for transfer in transfers.all { answer(transfer, .failure(error)) }
         idleHandles = []
-        deliveries.deliver()
+        deliver()
     }
 
     /// Whether results are held back, to be delivered together.
@@ -106,7 +110,7 @@ final class TransferLoop {
     /// to 2 ms, but only while queued transfers use the connections: a caller's next request would have to wait anyway.
     private var holdsDeliveries: Bool {
         guard 1..<Self.maxHeld ~= deliveries.count, scheduler.waiting > 0 else { return false }
-        return notes.now < deliveries.oldest.advanced(nanoseconds: Self.maxHold)
+        return notes.now < oldestDelivery.advanced(nanoseconds: Self.maxHold)
     }
 
     private var pollTime: Int64 {
@@ -154,25 +158,22 @@ final class TransferLoop {
         }
     }
 
-    private func enter(_ start: consuming TransferStart) {
-        guard !isDraining else { return refuse(start, .cancelled) }
+    private func enter(_ start: TransferStart) {
+        guard !isDraining else { return report(start, .failure(.cancelled)) }
         let url: TransferURL
-        do {
+        do throws(TransferError) {
             url = try TransferURL(start.request.url, neighbour: latestURL)
-            latestURL = url
+            guard url.origin.isHTTP else { throw .unsupportedScheme(url.origin.scheme) }
+            guard !url.origin.host.isEmpty else { throw .invalidURL }
         } catch {
-            return refuse(start, error == .invalid ? .invalidURL : .engine(detail: "out of memory"))
+            return report(start, .failure(error))
         }
-        guard url.origin.scheme == "http" || url.origin.scheme == "https" else {
-            return refuse(start, .unsupportedScheme(url.origin.scheme))
-        }
-        guard !url.origin.host.isEmpty else { return refuse(start, .invalidURL) }
+        if url.origin !== latestURL?.origin { latestURL = url }
         orders += 1
         let ticket = Ticket(id: start.id, order: orders, priority: start.request.priority)
-        let delay = start.delay
         let transfer = Transfer(start, url: url, ticket: ticket, notes: notes, connections: multi.connections)
         transfers.insert(transfer)
-        if let delay, delay > .zero {
+        if let delay = start.delay, delay > .zero {
             rests.insert(ticket.id, until: notes.now + delay)
         } else {
             enqueue(transfer)
@@ -183,18 +184,20 @@ final class TransferLoop {
         transfer.host = scheduler.enqueue(transfer.ticket, at: transfer.hop.url.origin, now: notes.now)
     }
 
-    private func refuse(_ start: TransferStart, _ error: TransferError) {
-        let ended = EndedTransfer(id: start.id, token: start.token, result: .failure(error))
-        deliveries.append(ended, to: start.receiver, now: notes.now)
+    /// Records the end of a transfer for its receiver.
+    private func report(_ start: TransferStart, _ result: Transfer.Answer, address: String? = nil) {
+        if deliveries.count == 0 { oldestDelivery = notes.now }
+        deliveries.append(start, result, address: address)
     }
+
+    private func deliver() { deliveries.empty { $0.ended($1) } }
 
     private func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
         transfers.remove(transfer.ticket.id)
         transfer.question?.asking?.cancel()
         if !pondering.isEmpty { pondering[transfer.ticket.id] = nil }
-        var ended = EndedTransfer(id: transfer.ticket.id, token: transfer.token, result: answer)
-        if case .failure = answer { ended.address = transfer.exchange.connection?.remote }
-        deliveries.append(ended, to: transfer.receiver, now: notes.now)
+        let hasFailed = if case .failure = answer { true } else { false }
+        report(transfer.start, answer, address: hasFailed ? transfer.exchange.connection?.remote : nil)
     }
 
     private func decide(_ transfer: Transfer, _ verdict: Verdict) {
@@ -227,8 +230,8 @@ final class TransferLoop {
                 pondering[ticket.id] = transfer
                 ask(.admission, for: transfer)
                 guard let gate else { continue }
-                admissions.append(
-                    gate, of: .init(transfer: ticket.id, question: transfer.questions), to: transfer.receiver)
+                let asked = AdmissionQuestion(transfer: ticket.id, question: transfer.questions)
+                admissions.append((gate, asked), to: transfer.start.receiver)
                 continue
             case .later(let span): rest(transfer, for: span)
             case .ended:
@@ -238,7 +241,11 @@ final class TransferLoop {
             refusals += 1
             isBehind = refusals == Self.maxRefusals
         }
-        admissions.ask(mailbox)
+        admissions.empty { receiver, questions in
+            receiver.decide(questions.map(\.gate)) { [mailbox, asked = questions.map(\.asked)] answers in
+                _ = mailbox.post(.admit(asked, answers))
+            }
+        }
         // A transfer whose next hop has started at once keeps what its gate claimed.
         for transfer in hopping where transfer.ticket.isWaiting { transfer.request.gate?.leave() }
         hopping.removeAll(keepingCapacity: true)
@@ -262,13 +269,14 @@ final class TransferLoop {
     private func start(_ transfer: Transfer) {
         transfer.isAtGate = false
         do throws(TransferError) {
-            let handle = try takeHandle()
+            guard let handle = idleHandles.popLast() ?? EasyHandle(connections: multi.connections) else {
+                throw .engine(detail: "out of memory")
+            }
             transfer.begin(on: handle)
             transfer.runningIndex = running.count
             running.append(transfer)
-            let options = transfer.request.terms.options
             var names = transfer.host?.names
-            try handle.use(shares.share(for: options, names: &names))
+            try handle.use(shares.share(cookieJar: transfer.request.terms.options.cookieJar, names: &names))
             transfer.host?.names = names
             try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
             try multi.add(handle)
@@ -284,12 +292,6 @@ final class TransferLoop {
         transfer.isAtGate = false
         guard let host = transfer.host else { return }
         scheduler.refuse(transfer.ticket, of: host, now: notes.now)
-    }
-
-    private func takeHandle() throws(TransferError) -> EasyHandle {
-        if let handle = idleHandles.popLast() { return handle }
-        guard let handle = EasyHandle(connections: multi.connections) else { throw .engine(detail: "out of memory") }
-        return handle
     }
 
     /// Takes finished transfers from libcurl and processes the notes. Returns true if other transfers may start now.

@@ -15,7 +15,7 @@ extension BodyFraming {
     ///
     /// Throws for two different lengths (libcurl takes the last), for a length that is not plain digits or exceeds 63
     /// bits, and for an unrequested transfer coding.
-    init(fields: HeaderFields, isHTTP2: Bool) throws(HeadFault) {
+    init(fields: HeaderFields, isHTTP2: Bool) throws(TransferError) {
         // The case of nearly every head.
         if let length = fields.plainNumber(.contentLength), !fields.contains(.transferEncoding) {
             self = .length(length)
@@ -38,7 +38,7 @@ extension BodyFraming {
                 switch item.trimmingBlanks.lowercased() {
                 case "chunked": isChunked = true
                 case "identity", "": break
-                case let other: throw .coding(other)
+                case let other: throw .contentEncoding(other)
                 }
             }
         }
@@ -51,11 +51,11 @@ extension BodyFraming {
         }
     }
 
-    private static func parseLength(_ text: Substring) throws(HeadFault) -> Int64 {
+    private static func parseLength(_ text: Substring) throws(TransferError) -> Int64 {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else {
-            throw .malformed("a Content-Length that is not a number")
+            throw .badHeaders(detail: "a Content-Length that is not a number")
         }
-        guard let length = Int64(text) else { throw .malformed("a Content-Length that exceeds 63 bits") }
+        guard let length = Int64(text) else { throw .badHeaders(detail: "a Content-Length that exceeds 63 bits") }
         return length
     }
 }
@@ -72,12 +72,4 @@ extension StringProtocol where SubSequence == Substring {
         while let last = slice.utf8.last, last == 0x20 || last == 0x09 { slice = slice.dropLast() }
         return slice
     }
-}
-
-/// A fault of a response head.
-enum HeadFault: Error, Equatable {
-    case malformed(String)
-    case conflictingLength
-    /// An unrequested transfer coding, or a content coding of a partial response.
-    case coding(String)
 }

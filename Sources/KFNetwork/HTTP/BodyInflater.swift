@@ -3,7 +3,7 @@ import CZlib
 /// Decodes a body in the gzip or deflate coding as it arrives, and limits the decoded size: 64 KiB of gzip can contain
 /// 64 MiB. A body without gzip's signature is passed on unchanged: only its Content-Encoding is wrong.
 final class BodyInflater {
-    private enum State {
+    private enum Stage {
         /// Fewer than 2 bytes have arrived: too few to recognize the format.
         case begin
         case inflating
@@ -19,16 +19,14 @@ final class BodyInflater {
 
     private let coding: ContentCoding
     private let limit: Int64
-    private var state = State.begin
+    private var stage = Stage.begin
     private var held: [UInt8] = []
     private var count: Int64 = 0
     /// zlib's state, at a fixed address, because zlib keeps a pointer to it.
     private let stream: UnsafeMutablePointer<z_stream>
     private var hasStream = false
 
-    /// Creates a decoder that passes on at most `limit` decoded bytes. Nil for codings that are not decoded.
-    init?(_ coding: ContentCoding, limit: Int64) {
-        guard coding == .gzip || coding == .deflate else { return nil }
+    fileprivate init(_ coding: ContentCoding, limit: Int64) {
         self.coding = coding
         self.limit = limit
         stream = .allocate(capacity: 1)
@@ -41,7 +39,7 @@ final class BodyInflater {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ pass: Receiver) throws(TransferError) {
-        guard case .begin = state else { return try take(bytes, pass) }
+        guard case .begin = stage else { return try take(bytes, pass) }
         held += bytes
         guard held.count >= 2 else { return }
         try begin()
@@ -55,10 +53,10 @@ final class BodyInflater {
 
     /// Ends the body. Throws if the compressed stream is incomplete, even if the body has its announced length.
     func finish(_ pass: Receiver) throws(TransferError) {
-        switch state {
+        switch stage {
         case .inflating: throw damage("it ends early")
         case .begin where !held.isEmpty:
-            state = .passing
+            stage = .passing
             let result = held.withUnsafeBytes { bytes in
                 Result { () throws(TransferError) in try give(bytes, pass) }
             }
@@ -72,7 +70,7 @@ final class BodyInflater {
         switch coding {
         case .gzip:
             guard held[0] == 0x1f, held[1] == 0x8b else {
-                state = .passing
+                stage = .passing
                 return
             }
             // A window of 15 bits; 16 more selects gzip only.
@@ -85,11 +83,11 @@ final class BodyInflater {
             throw .engine(detail: "out of memory while decoding a body")
         }
         hasStream = true
-        state = .inflating
+        stage = .inflating
     }
 
     private func take(_ bytes: UnsafeRawBufferPointer, _ pass: Receiver) throws(TransferError) {
-        if case .passing = state { return try give(bytes, pass) }
+        if case .passing = stage { return try give(bytes, pass) }
         guard let start = bytes.bindMemory(to: UInt8.self).baseAddress else { return }
         stream.pointee.next_in = UnsafeMutablePointer(mutating: start)
         stream.pointee.avail_in = UInt32(bytes.count)
@@ -98,13 +96,13 @@ final class BodyInflater {
 
     /// Decodes up to one block. Returns false when the input is used up.
     private func step(_ pass: Receiver) throws(TransferError) -> Bool {
-        if case .ended = state {
+        if case .ended = stage {
             // Bytes after the last member are padding.
             guard coding == .gzip, stream.pointee.avail_in > 0, stream.pointee.next_in.pointee == 0x1f else {
                 return false
             }
             inflateReset(stream)
-            state = .inflating
+            stage = .inflating
         }
         var code = Z_OK
         let block = [UInt8](unsafeUninitializedCapacity: Self.blockSize) { buffer, count in
@@ -120,7 +118,7 @@ final class BodyInflater {
         try result.get()
         switch code {
         case Z_STREAM_END:
-            state = .ended
+            stage = .ended
             return true
         case Z_OK, Z_BUF_ERROR: return isFull
         default: throw damage(stream.pointee.msg.map { String(cString: $0) } ?? "error \(code)")
@@ -164,6 +162,11 @@ enum ContentCoding: Equatable {
         case 1 where names[0] == "deflate": self = .deflate
         default: self = .unknown(names.joined(separator: ", "))
         }
+    }
+
+    /// Returns a decoder that passes on at most `limit` decoded bytes. Nil for codings that are not decoded.
+    func inflater(limit: Int64) -> BodyInflater? {
+        self == .gzip || self == .deflate ? BodyInflater(self, limit: limit) : nil
     }
 
     /// The name of the coding; nil for `identity`.

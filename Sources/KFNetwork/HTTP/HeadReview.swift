@@ -1,21 +1,10 @@
 /// The decision about a final head.
-enum HeadReview: Equatable {
+enum HeadReview {
     case deliver(BodyFraming)
     case follow(TransferURL)
-    case refuse(Refusal)
-
-    /// The cases of `TransferError` that follow from a head alone, without the details that the caller adds.
-    enum Refusal: Equatable {
-        case fault(HeadFault)
-        case status
-        case unexpectedStatus
-        case contentRange(RangeFault)
-        case tooLarge
-        case tooManyRedirects
-        case insecureRedirect(host: String)
-        case forbiddenRedirectScheme(String)
-        case invalidRedirect
-    }
+    case refuse(TransferError)
+    /// The status is an error.
+    case fail
 
     /// The parts of the request that the decision depends on.
     struct Terms {
@@ -24,7 +13,7 @@ enum HeadReview: Equatable {
         let transfer: TransferTerms
         let isConditional: Bool
         let resumption: TransferRequest.Resumption?
-        let redirectsLeft: Int
+        let redirects: Int
 
         /// Whether redirects are followed. A PUT must not become a GET, and a signature is good for one host and path.
         var followsRedirects: Bool { method == .get && !isSigned }
@@ -33,31 +22,31 @@ enum HeadReview: Equatable {
     init(status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms) {
         switch status.status {
         case 301, 302, 303, 307, 308:
-            guard terms.followsRedirects, let location = fields["Location"], !location.isEmpty else {
-                self = .refuse(.status)
+            guard terms.followsRedirects, let location = fields[.location], !location.isEmpty else {
+                self = .fail
                 return
             }
-            self = HeadReview(redirectTo: location, from: url, redirectsLeft: terms.redirectsLeft)
+            self = HeadReview(redirectTo: location, from: url, after: terms.redirects, terms.transfer)
         case 304:
-            self = terms.isConditional ? .deliver(.length(0)) : .refuse(.unexpectedStatus)
+            self = terms.isConditional ? .deliver(.length(0)) : .refuse(.unexpectedStatus(304))
         case 206 where terms.resumption == nil && !terms.transfer.accepts(206):
-            self = .refuse(.unexpectedStatus)
+            self = .refuse(.unexpectedStatus(206))
         case let code where terms.transfer.accepts(code) && (terms.method == .head || status.hasNoBody):
             // The fields may announce the length of a body that is not sent.
             self = .deliver(.length(0))
         case let code where code == 206 || terms.transfer.accepts(code):
-            do throws(HeadFault) {
-                self = try Self.body(status: status, fields: fields, terms: terms)
+            do throws(TransferError) {
+                self = .deliver(try Self.framing(status: status, fields: fields, terms: terms))
             } catch {
-                self = .refuse(.fault(error))
+                self = .refuse(error)
             }
         default:
-            self = .refuse(.status)
+            self = .fail
         }
     }
 
-    /// Decides whether a redirect may be followed.
-    init(redirectTo location: String, from url: TransferURL, redirectsLeft: Int) {
+    /// Decides whether a redirect may be followed after a number of others.
+    init(redirectTo location: String, from url: TransferURL, after redirects: Int, _ terms: TransferTerms) {
         let target: TransferURL
         do {
             target = try TransferURL(location, relativeTo: url)
@@ -65,7 +54,7 @@ enum HeadReview: Equatable {
             self = .refuse(.invalidRedirect)
             return
         }
-        guard target.origin.scheme == "http" || target.origin.scheme == "https" else {
+        guard target.origin.isHTTP else {
             self = .refuse(.forbiddenRedirectScheme(target.origin.scheme))
             return
         }
@@ -73,36 +62,27 @@ enum HeadReview: Equatable {
             self = .refuse(.insecureRedirect(host: target.origin.authority))
             return
         }
-        self = redirectsLeft > 0 ? .follow(target) : .refuse(.tooManyRedirects)
+        let limit = terms.options.maxRedirects
+        self = redirects < limit ? .follow(target) : .refuse(.tooManyRedirects(limit: limit))
     }
 
-    private static func body(
+    /// Returns the framing of a body that is accepted.
+    private static func framing(
         status: StatusLine, fields: HeaderFields, terms: Terms
-    ) throws(HeadFault) -> HeadReview {
+    ) throws(TransferError) -> BodyFraming {
         var framing = try BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")
         // A part of an encoded body cannot continue the partial body.
-        if status.status == 206, let name = ContentCoding(fields).name { throw .coding(name) }
+        if status.status == 206, let name = ContentCoding(fields).name { throw .contentEncoding(name) }
         var before: Int64 = 0
         if status.status == 206, let resumption = terms.resumption {
-            do throws(RangeFault) {
-                // A chunked response does not announce its length; the range does.
-                framing = .length(
-                    try RangeReview.length(fields: fields, framing: framing, resumption: resumption))
-                before = resumption.offset
-            } catch {
-                return .refuse(.contentRange(error))
-            }
+            // A chunked response does not announce its length; the range does.
+            framing = .length(try RangeReview.length(fields: fields, framing: framing, resumption: resumption))
+            before = resumption.offset
         }
-        if case .length(let length) = framing, length > terms.transfer.options.maxBytes - before {
-            return .refuse(.tooLarge)
-        }
-        return .deliver(framing)
+        let limit = terms.transfer.options.maxBytes
+        if case .length(let length) = framing, length > limit - before { throw .tooLarge(limit: limit) }
+        return framing
     }
-}
-
-/// The reason why a 206 cannot continue a body.
-struct RangeFault: Error, Equatable {
-    let detail: String
 }
 
 /// Checks that a 206 continues the partial body (RFC 9110, 15.3.7.3), of which libcurl checks nothing.
@@ -114,47 +94,47 @@ enum RangeReview {
     /// Returns the number of bytes that the response must contain.
     static func length(
         fields: HeaderFields, framing: BodyFraming, resumption: TransferRequest.Resumption
-    ) throws(RangeFault) -> Int64 {
+    ) throws(TransferError) -> Int64 {
         try checkValidator(fields, resumption.validator)
-        try checkType(fields.all("Content-Type"), resumption.contentType)
-        let values = fields.all("Content-Range")
+        try checkType(fields.all(.contentType), resumption.contentType)
+        let values = fields.all(.contentRange)
         guard values.count == 1, let range = ContentRange(values[0]) else {
-            throw RangeFault(detail: "no usable Content-Range")
+            throw .contentRange(detail: "no usable Content-Range")
         }
         guard range.first == resumption.offset else {
-            throw RangeFault(detail: "a Content-Range that starts elsewhere")
+            throw .contentRange(detail: "a Content-Range that starts elsewhere")
         }
         if let total = range.total, let expected = resumption.total, total != expected {
-            throw RangeFault(detail: "a Content-Range with another total")
+            throw .contentRange(detail: "a Content-Range with another total")
         }
         guard let total = range.total ?? resumption.total else {
-            throw RangeFault(detail: "a Content-Range without a total")
+            throw .contentRange(detail: "a Content-Range without a total")
         }
-        guard range.last == total - 1 else { throw RangeFault(detail: "a Content-Range that ends early") }
+        guard range.last == total - 1 else { throw .contentRange(detail: "a Content-Range that ends early") }
         let length = range.last - range.first + 1
         if case .length(let announced) = framing, announced != length {
-            throw RangeFault(detail: "a Content-Range that does not match the Content-Length")
+            throw .contentRange(detail: "a Content-Range that does not match the Content-Length")
         }
         return length
     }
 
     /// Compares the validator byte for byte, so that a weak tag differs from a strong one. A server that sent an ETag
     /// with the whole body must send it with a part (15.3.7). An ETag that appears only with the part is refused.
-    private static func checkValidator(_ fields: HeaderFields, _ validator: String) throws(RangeFault) {
+    private static func checkValidator(_ fields: HeaderFields, _ validator: String) throws(TransferError) {
         let isTag = validator.hasPrefix("\"")
-        guard fields.all("ETag") == (isTag ? [validator] : []) else {
-            throw RangeFault(detail: "a partial response with another ETag")
+        guard fields.all(.etag) == (isTag ? [validator] : []) else {
+            throw .contentRange(detail: "a partial response with another ETag")
         }
-        guard isTag || fields.all("Last-Modified") == [validator] else {
-            throw RangeFault(detail: "a partial response with another Last-Modified")
+        guard isTag || fields.all(.lastModified) == [validator] else {
+            throw .contentRange(detail: "a partial response with another Last-Modified")
         }
     }
 
     /// Compares the media type, which a response to If-Range may omit (15.3.7). Multipart bodies were not requested.
-    private static func checkType(_ values: [String], _ expected: String?) throws(RangeFault) {
+    private static func checkType(_ values: [String], _ expected: String?) throws(TransferError) {
         guard let type = values.first else { return }
         guard values.count == 1, type == expected, !type.lowercased().hasPrefix("multipart/") else {
-            throw RangeFault(detail: "a partial response with another Content-Type")
+            throw .contentRange(detail: "a partial response with another Content-Type")
         }
     }
 }

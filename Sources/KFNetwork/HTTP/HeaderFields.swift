@@ -1,16 +1,16 @@
-import Glibc
-
-/// The fields of a response head in their order. Names are case-insensitive.
+/// The fields of a response head in their order: one block of bytes, and the place of each field in it. Names are
+/// case-insensitive.
 ///
 /// Values are decoded on access, because a response for a small file needs only three or four of about ten fields.
 package struct HeaderFields: Sendable, Equatable {
-    private struct Field: Sendable, Equatable {
-        var key: UInt32
-        var name: Range<Int32>
+    private struct Field: Equatable {
+        let name: FieldName
+        let nameRange: Range<Int32>
         var value: Range<Int32>
     }
 
-    private var bytes: [UInt8] = []
+    /// The bytes of all fields.
+    package private(set) var bytes: [UInt8] = []
     private var fields: [Field] = []
 
     package init() {}
@@ -19,41 +19,90 @@ package struct HeaderFields: Sendable, Equatable {
         for (name, value) in pairs {
             let line = Array(name.utf8) + Array(value.utf8)
             let count = name.utf8.count
-            line.withUnsafeBytes { append(line: $0, colon: count, value: count) }
+            line.withUnsafeBytes { append(FieldName(name.utf8.span), line: $0, colon: count, value: count) }
         }
     }
 
     package var count: Int { fields.count }
 
     /// Returns the first value of a name.
-    package subscript(name: String) -> String? {
-        let name = FieldName(name)
-        for field in fields where matches(field, name) { return text(field.value) }
-        return nil
+    package subscript(name: String) -> String? { all(name).first }
+
+    package subscript(name: FieldName) -> String? {
+        let (count, first) = find(name)
+        return count > 0 ? text(first) : nil
     }
 
     /// Returns the values of a name in order, one per field.
-    package func all(_ name: String) -> [String] { all(FieldName(name)) }
+    package func all(_ name: String) -> [String] {
+        let known = FieldName(name.utf8.span)
+        if known != .other { return all(known) }
+        return fields.compactMap { field in
+            guard field.name == .other else { return nil }
+            let other = bytes.span.extracting(field.nameRange.offsets)
+            return other.isSame(as: name.utf8.span) ? text(field.value.offsets) : nil
+        }
+    }
 
-    func all(_ name: FieldName) -> [String] {
-        var values: [String] = []
-        for field in fields where matches(field, name) { values.append(text(field.value)) }
-        return values
+    package func all(_ name: FieldName) -> [String] {
+        fields.compactMap { $0.name == name ? text($0.value.offsets) : nil }
+    }
+
+    /// Returns the number of fields of a name, and the place of the first one's value in `bytes`.
+    package func find(_ name: FieldName) -> (count: Int, first: Range<Int>) {
+        var (count, first) = (0, 0..<0)
+        for field in fields where field.name == name {
+            if count == 0 { first = field.value.offsets }
+            count += 1
+        }
+        return (count, first)
+    }
+
+    package func contains(_ name: FieldName) -> Bool {
+        for field in fields where field.name == name { return true }
+        return false
     }
 
     /// The names as they were sent, with their values. A value that is not valid UTF-8 is read as Latin-1, the
     /// historical reading of RFC 9110 (5.5), so that no byte is lost.
     package var pairs: [(name: String, value: String)] {
-        fields.map { (text($0.name), text($0.value)) }
+        fields.map { (text($0.nameRange.offsets), text($0.value.offsets)) }
+    }
+
+    /// Returns the fields of some names as lines, `name: value` with the name in lower case, by the order of the names.
+    package func lines(of names: [FieldName]) -> String {
+        var lines = ""
+        for name in names {
+            for field in fields where field.name == name {
+                if !lines.isEmpty { lines += "\n" }
+                lines += name.rawValue
+                lines += ": "
+                lines += text(field.value.offsets)
+            }
+        }
+        return lines
+    }
+
+    /// Returns the fields of some names alone.
+    func only(_ names: [FieldName]) -> HeaderFields {
+        var kept = HeaderFields()
+        for field in fields where names.contains(field.name) {
+            let start = field.nameRange.offsets.lowerBound
+            bytes.withUnsafeBytes {
+                let line = UnsafeRawBufferPointer(rebasing: $0[start..<field.value.offsets.upperBound])
+                let value = field.value.offsets.lowerBound - start
+                kept.append(field.name, line: line, colon: field.nameRange.count, value: value)
+            }
+        }
+        return kept
     }
 
     /// Appends a line whose name ends at `colon` and whose value runs from `value` to the end of the line.
-    mutating func append(line: UnsafeRawBufferPointer, colon: Int, value: Int) {
-        let key = FieldName.key(UnsafeRawBufferPointer(rebasing: line[..<colon]))
+    mutating func append(_ name: FieldName, line: UnsafeRawBufferPointer, colon: Int, value: Int) {
         let start = Int32(bytes.count)
         bytes.append(contentsOf: line)
         let (middle, from) = (start + Int32(colon), start + Int32(value))
-        fields.append(Field(key: key, name: start..<middle, value: from..<start + Int32(line.count)))
+        fields.append(Field(name: name, nameRange: start..<middle, value: from..<start + Int32(line.count)))
     }
 
     /// Appends a folded line (RFC 9112, 5.2) to the last value. Returns false if there is no field yet.
@@ -70,23 +119,13 @@ package struct HeaderFields: Sendable, Equatable {
         bytes.reserveCapacity(size)
     }
 
-    /// Returns whether there is a field of that name. Cheaper than reading its value.
-    func contains(_ name: FieldName) -> Bool {
-        for field in fields where matches(field, name) { return true }
-        return false
-    }
-
     /// Returns whether a value of that name contains the letters (given in lower case), ignoring case.
-    func contains(_ name: FieldName, letters: StaticString) -> Bool {
-        let sought = UnsafeBufferPointer(start: letters.utf8Start, count: letters.utf8CodeUnitCount)
-        for field in fields where matches(field, name) && field.value.count >= sought.count {
-            let found = bytes.withUnsafeBufferPointer { bytes in
-                (Int(field.value.lowerBound)...Int(field.value.upperBound) - sought.count).contains {
-                    start in
-                    sought.indices.allSatisfy { bytes[start + $0].asciiLowercased == sought[$0] }
-                }
+    func contains(_ name: FieldName, letters: String) -> Bool {
+        let (bytes, letters) = (bytes.span, letters.utf8.span)
+        for field in fields where field.name == name && field.value.count >= letters.count {
+            for start in field.value.lowerBound...field.value.upperBound - Int32(letters.count) {
+                if letters.indices.allSatisfy({ bytes[Int(start) + $0] | 0x20 == letters[$0] }) { return true }
             }
-            if found { return true }
         }
         return false
     }
@@ -94,40 +133,26 @@ package struct HeaderFields: Sendable, Equatable {
     /// Returns the value of the only field of that name if it is a plain number of up to 18 digits. Nil for all else,
     /// which the caller must examine.
     func plainNumber(_ name: FieldName) -> Int64? {
-        var found: Range<Int32>?
-        for field in fields where matches(field, name) {
-            guard found == nil else { return nil }
-            found = field.value
+        let (count, range) = find(name)
+        guard count == 1, 1...18 ~= range.count else { return nil }
+        var number: Int64 = 0
+        for index in range {
+            guard bytes[index] &- 0x30 < 10 else { return nil }
+            number = number * 10 + Int64(bytes[index] - 0x30)
         }
-        guard let found, 1...18 ~= found.count else { return nil }
-        return bytes.withUnsafeBufferPointer { bytes in
-            var number: Int64 = 0
-            var at = Int(found.lowerBound)
-            while at < Int(found.upperBound) {
-                let byte = bytes[at]
-                guard byte &- 0x30 < 10 else { return nil }
-                number = number * 10 + Int64(byte - 0x30)
-                at += 1
-            }
-            return number
-        }
+        return number
     }
 
-    @inline(__always)
-    private func matches(_ field: Field, _ name: FieldName) -> Bool {
-        field.key == name.key
-            && bytes.withUnsafeBytes { bytes in
-                name.isSame(
-                    as: UnsafeRawBufferPointer(
-                        rebasing: bytes[Int(field.name.lowerBound)..<Int(field.name.upperBound)]))
-            }
+    /// Returns bytes as text.
+    package func text(_ range: Range<Int>) -> String {
+        let span = bytes.span.extracting(range)
+        if let valid = try? UTF8Span(validating: span) { return String(copying: valid) }
+        return String(String.UnicodeScalarView(bytes[range].lazy.map { Unicode.Scalar($0) }))
     }
+}
 
-    private func text(_ range: Range<Int32>) -> String {
-        let slice = bytes[Int(range.lowerBound)..<Int(range.upperBound)]
-        return String(validating: slice, as: UTF8.self)
-            ?? String(String.UnicodeScalarView(slice.lazy.map { Unicode.Scalar($0) }))
-    }
+extension Range<Int32> {
+    fileprivate var offsets: Range<Int> { Int(lowerBound)..<Int(upperBound) }
 }
 
 extension UInt8 {
@@ -135,72 +160,55 @@ extension UInt8 {
     var asciiLowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
 }
 
-/// A field name with its hash key, made once for names that are looked up in every head.
-struct FieldName {
-    let text: String
-    /// The hash key, which ignores case. Different names may share a key.
-    let key: UInt32
-
-    init(_ text: String) {
-        var text = text
-        key = text.withUTF8 { Self.key(UnsafeRawBufferPointer($0)) }
-        self.text = text
-    }
-
-    static let connection = FieldName("Connection")
-    static let contentEncoding = FieldName("Content-Encoding")
-    static let contentLength = FieldName("Content-Length")
-    static let transferEncoding = FieldName("Transfer-Encoding")
-
-    /// Returns the key of a name: its length and three letters, which distinguish the usual fields.
-    static func key(_ name: UnsafeRawBufferPointer) -> UInt32 {
-        guard let first = name.first, let last = name.last else { return 0 }
-        let middle = name[name.count / 2]
-        return UInt32(truncatingIfNeeded: name.count) << 24 | UInt32(first | 0x20) << 16 | UInt32(middle | 0x20) << 8
-            | UInt32(last | 0x20)
-    }
-
-    /// Returns whether the bytes are this name, ignoring case.
-    func isSame(as name: UnsafeRawBufferPointer) -> Bool {
-        var text = text
-        return text.withUTF8 { text in
-            guard text.count == name.count else { return false }
-            // Most servers use the standard's capitalization.
-            if text.isEmpty || memcmp(text.baseAddress!, name.baseAddress!, text.count) == 0 { return true }
-            return text.indices.allSatisfy { text[$0].asciiLowercased == name[$0].asciiLowercased }
+extension Span<UInt8> {
+    /// Returns whether these bytes are others, ignoring case.
+    fileprivate func isSame(as other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        // Without an early exit, the compiler vectorizes the loop.
+        var difference: UInt8 = 0
+        for index in indices {
+            difference |= self[unchecked: index].asciiLowercased ^ other[unchecked: index].asciiLowercased
         }
+        return difference == 0
     }
 }
 
-/// Properties of known request header fields. Any other field may hold a secret.
-package enum RequestField {
-    /// Fields that neither identify the requester nor, for images, select the content: RFC 9110 (10.1, 12.5, 7.6), RFC
-    /// 9111 (5.2, 5.4), and tracing and privacy fields in common use.
-    private static let neutral: Set<String> = [
-        "user-agent", "referer", "from", "accept-language", "accept-encoding", "accept-charset", "cache-control",
-        "pragma", "connection", "keep-alive", "te", "dnt", "sec-gpc", "upgrade-insecure-requests", "priority",
-        "traceparent", "tracestate", "x-request-id", "x-correlation-id",
-    ]
+/// The names of the fields that matter, in lower case. A field's name is looked up once, when the head is parsed.
+package enum FieldName: String, Sendable {
+    case other = ""
+    case age, connection, date, etag, expires, location, vary
+    case cacheControl = "cache-control"
+    case contentEncoding = "content-encoding"
+    case contentLength = "content-length"
+    case contentRange = "content-range"
+    case contentType = "content-type"
+    case lastModified = "last-modified"
+    case retryAfter = "retry-after"
+    case transferEncoding = "transfer-encoding"
+    case wwwAuthenticate = "www-authenticate"
 
-    /// Fields that select the content and hold no secret: the media types, and client hints.
-    private static let selecting: Set<String> = [
-        "accept", "dpr", "width", "viewport-width", "viewport-height", "save-data", "device-memory", "downlink", "ect",
-        "rtt",
-    ]
-
-    /// Returns whether a caller may not set the field, because it asks for something other than the whole image. kf makes
-    /// ranges and conditions of what it has.
-    package static func isReserved(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return name == "range" || name.hasPrefix("if-")
-    }
-
-    /// Returns whether requests that differ only in this field get the same image.
-    package static func isNeutral(_ name: String) -> Bool { neutral.contains(name.lowercased()) }
-
-    /// Returns whether the field may be sent to an origin other than that of the original request.
-    package static func mayChangeOrigin(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return neutral.contains(name) || selecting.contains(name) || name.hasPrefix("sec-ch-")
+    /// Finds a name by its length and first letter, which distinguish all but two of the names.
+    package init(_ name: Span<UInt8>) {
+        let first = name.isEmpty ? 0 : name[0] | 0x20
+        let candidate: FieldName =
+            switch (name.count, first) {
+            case (3, UInt8(ascii: "a")): .age
+            case (4, UInt8(ascii: "d")): .date
+            case (4, UInt8(ascii: "e")): .etag
+            case (4, UInt8(ascii: "v")): .vary
+            case (7, UInt8(ascii: "e")): .expires
+            case (8, UInt8(ascii: "l")): .location
+            case (10, UInt8(ascii: "c")): .connection
+            case (11, UInt8(ascii: "r")): .retryAfter
+            case (12, UInt8(ascii: "c")): .contentType
+            case (13, UInt8(ascii: "c")): name[1] | 0x20 == UInt8(ascii: "a") ? .cacheControl : .contentRange
+            case (13, UInt8(ascii: "l")): .lastModified
+            case (14, UInt8(ascii: "c")): .contentLength
+            case (16, UInt8(ascii: "c")): .contentEncoding
+            case (16, UInt8(ascii: "w")): .wwwAuthenticate
+            case (17, UInt8(ascii: "t")): .transferEncoding
+            default: .other
+            }
+        self = candidate != .other && name.isSame(as: candidate.rawValue.utf8.span) ? candidate : .other
     }
 }

@@ -11,7 +11,7 @@ package struct Redirect: Sendable, Equatable {
     package private(set) var givesCredentials = false
 
     /// The fields that are kept. A head may have 300 KiB, and a transfer many redirects.
-    private static let kept = ["Cache-Control", "Expires", "Date", "Age", "Vary", "Last-Modified"]
+    private static let kept = [FieldName.cacheControl, .expires, .date, .age, .vary, .lastModified]
 
     package init(
         status: Int, url: String, headers: HeaderFields = HeaderFields(), address: String = "",
@@ -27,8 +27,7 @@ package struct Redirect: Sendable, Equatable {
     init(_ head: ResponseHead, to target: TransferURL, address: String) {
         self.init(
             status: head.status, url: head.effectiveURL,
-            headers: HeaderFields(Self.kept.flatMap { name in head.headers.all(name).map { (name, $0) } }),
-            address: address)
+            headers: head.headers.only(Self.kept), address: address)
         self = leading(to: target)
     }
 

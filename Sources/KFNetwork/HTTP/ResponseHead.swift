@@ -1,55 +1,32 @@
 import Glibc
 
-/// The status line and fields of a response. Copies share one object.
-package struct ResponseHead: Sendable, Equatable {
-    private final class Parts: Sendable {
-        let status: Int
-        let protocolName: String
-        let reason: String
-        let headers: HeaderFields
-        let framing: BodyFraming
-        let effectiveURL: String
-        let via: [Redirect]
-
-        init(
-            status: Int, protocolName: String, reason: String, headers: HeaderFields,
-            framing: BodyFraming,
-            effectiveURL: String, via: [Redirect]
-        ) {
-            self.status = status
-            self.protocolName = protocolName
-            self.reason = reason
-            self.headers = headers
-            self.framing = framing
-            self.effectiveURL = effectiveURL
-            self.via = via
-        }
-    }
-
-    private let parts: Parts
+/// The status line and fields of a response.
+package final class ResponseHead: Sendable, Equatable {
+    package let status: Int
+    /// "HTTP/1.0", "HTTP/1.1" or "HTTP/2".
+    package let protocolName: String
+    /// The reason phrase; empty in HTTP/2.
+    package let reason: String
+    package let headers: HeaderFields
+    package let framing: BodyFraming
+    /// The URL of the response after redirects, without user info.
+    package let effectiveURL: String
+    /// The redirects that led to the response, in their order.
+    package let via: [Redirect]
 
     package init(
         status: Int, protocolName: String = "HTTP/1.1", reason: String = "",
         headers: HeaderFields = HeaderFields(),
         framing: BodyFraming = .untilClose, effectiveURL: String = "", via: [Redirect] = []
     ) {
-        parts = Parts(
-            status: status, protocolName: protocolName, reason: reason, headers: headers,
-            framing: framing,
-            effectiveURL: effectiveURL, via: via)
+        self.status = status
+        self.protocolName = protocolName
+        self.reason = reason
+        self.headers = headers
+        self.framing = framing
+        self.effectiveURL = effectiveURL
+        self.via = via
     }
-
-    package var status: Int { parts.status }
-    /// "HTTP/1.0", "HTTP/1.1" or "HTTP/2".
-    package var protocolName: String { parts.protocolName }
-    /// The reason phrase; empty in HTTP/2.
-    package var reason: String { parts.reason }
-    package var headers: HeaderFields { parts.headers }
-    package var framing: BodyFraming { parts.framing }
-    /// The URL of the response after redirects, without user info.
-    package var effectiveURL: String { parts.effectiveURL }
-    /// The redirects that led to the response, in their order.
-    package var via: [Redirect] { parts.via }
 
     /// The announced length of the body; nil if none was announced or the body is chunked.
     package var contentLength: Int64? {
@@ -60,9 +37,8 @@ package struct ResponseHead: Sendable, Equatable {
     package var isDelimited: Bool { framing != .untilClose }
 
     package static func == (left: ResponseHead, right: ResponseHead) -> Bool {
-        left.parts === right.parts
-            || left.status == right.status && left.protocolName == right.protocolName
-                && left.reason == right.reason
+        left === right
+            || left.status == right.status && left.protocolName == right.protocolName && left.reason == right.reason
                 && left.headers == right.headers && left.framing == right.framing
                 && left.effectiveURL == right.effectiveURL && left.via == right.via
     }
@@ -89,17 +65,17 @@ struct HeadParser {
     private var fields = HeaderFields()
     private var isComplete = false
 
-    mutating func accept(_ raw: UnsafeRawBufferPointer) throws(HeadFault) -> Step {
+    mutating func accept(_ raw: UnsafeRawBufferPointer) throws(TransferError) -> Step {
         // Interim responses and trailers count too, because a server could send them without end.
         bytes += raw.count
         lines += 1
-        guard bytes <= Self.maxBytes else { throw .malformed("more than 300 KiB of headers") }
-        guard lines <= Self.maxLines else { throw .malformed("more than \(Self.maxLines) header lines") }
+        guard bytes <= Self.maxBytes else { throw .badHeaders(detail: "more than 300 KiB of headers") }
+        guard lines <= Self.maxLines else { throw .badHeaders(detail: "more than \(Self.maxLines) header lines") }
         if isComplete { return .more }
 
         let line = raw.trimmingLineEnd
         guard line.isEmpty || memchr(line.baseAddress!, 0, line.count) == nil else {
-            throw .malformed("a NUL byte in a header")
+            throw .badHeaders(detail: "a NUL byte in a header")
         }
         guard let current = status else {
             status = try StatusLine(line)
@@ -115,34 +91,33 @@ struct HeadParser {
             fields = HeaderFields()
         }
         if current.status < 200 {
-            guard current.status != 101 else { throw .malformed("an unrequested switch of protocols (101)") }
+            guard current.status != 101 else { throw .badHeaders(detail: "an unrequested switch of protocols (101)") }
             return .more
         }
         isComplete = true
         return .head(current, fields)
     }
 
-    private mutating func field(_ line: UnsafeRawBufferPointer) throws(HeadFault) {
+    private mutating func field(_ line: UnsafeRawBufferPointer) throws(TransferError) {
         if line[0] == 0x20 || line[0] == 0x09 {
             guard fields.continueLast(with: line.trimmingBlanks) else {
-                throw .malformed("a continuation line before any header")
+                throw .badHeaders(detail: "a continuation line before any header")
             }
             return
         }
         let found = memchr(line.baseAddress!, Int32(UInt8(ascii: ":")), line.count)
         let colon = found.map { UnsafeRawPointer($0) - line.baseAddress! } ?? line.count
-        // Without an early exit, the compiler vectorizes the loop to 16 bytes at a time.
-        var hasBlank = false
-        for byte in UnsafeRawBufferPointer(rebasing: line[..<colon]) {
-            hasBlank = (byte <= 0x20) || (byte == 0x7f) || hasBlank
+        let letters = UnsafeRawBufferPointer(rebasing: line[..<colon])
+        let name = FieldName(letters.bindMemory(to: UInt8.self).span)
+        guard name != .other || !letters.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
+            throw .badHeaders(detail: "a blank in a header name")
         }
-        guard !hasBlank else { throw .malformed("a blank in a header name") }
-        guard colon < line.count, colon > 0 else { throw .malformed("a header line without a name") }
+        guard colon < line.count, colon > 0 else { throw .badHeaders(detail: "a header line without a name") }
         var value = colon + 1
         while value < line.count, line[value] == 0x20 || line[value] == 0x09 { value += 1 }
         var end = line.count
         while end > value, line[end - 1] == 0x20 || line[end - 1] == 0x09 { end -= 1 }
-        fields.append(line: UnsafeRawBufferPointer(rebasing: line[..<end]), colon: colon, value: value)
+        fields.append(name, line: UnsafeRawBufferPointer(rebasing: line[..<end]), colon: colon, value: value)
     }
 }
 
@@ -172,24 +147,24 @@ struct StatusLine: Equatable {
     var hasNoBody: Bool { status == 204 || status == 304 }
 
     /// Parses a status line. Throws for a status outside 100...599; libcurl accepts any three digits.
-    init(_ line: UnsafeRawBufferPointer) throws(HeadFault) {
+    init(_ line: UnsafeRawBufferPointer) throws(TransferError) {
         guard let start = line.baseAddress, let blank = memchr(start, 0x20, line.count) else {
-            throw .malformed("no HTTP status line")
+            throw .badHeaders(detail: "no HTTP status line")
         }
         let word = UnsafeRawBufferPointer(start: start, count: UnsafeRawPointer(blank) - start)
-        guard let name = Self.protocolName(word) else { throw .malformed("no HTTP status line") }
+        guard let name = Self.protocolName(word) else { throw .badHeaders(detail: "no HTTP status line") }
         var at = word.count + 1
         let first = at
         var status = 0
         while at < line.count, line[at] != 0x20 {
             guard at < first + 3, line[at] &- 0x30 < 10 else {
-                throw .malformed("a status that is not three digits")
+                throw .badHeaders(detail: "a status that is not three digits")
             }
             status = status * 10 + Int(line[at] - 0x30)
             at += 1
         }
-        guard at == first + 3 else { throw .malformed("a status that is not three digits") }
-        guard 100...599 ~= status else { throw .malformed("status \(status)") }
+        guard at == first + 3 else { throw .badHeaders(detail: "a status that is not three digits") }
+        guard 100...599 ~= status else { throw .badHeaders(detail: "status \(status)") }
         self.status = status
         protocolName = name
         let rest = UnsafeRawBufferPointer(rebasing: line[min(at + 1, line.count)...])

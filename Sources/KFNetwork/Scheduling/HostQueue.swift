@@ -79,7 +79,7 @@ final class HostQueue {
 
     func change(_ ticket: Ticket, priority: Float) {
         if let entry = ticket.change(priority: priority) { entries.insert(entry) }
-        compact()
+        dropVoid()
     }
 
     /// Removes a transfer that was not started.
@@ -87,30 +87,23 @@ final class HostQueue {
         guard ticket.isWaiting else { return }
         ticket.leave()
         waiting -= 1
-        compact()
+        dropVoid()
     }
 
     var first: Ticket? {
-        dropStale()
+        dropVoid()
         return entries.first?.ticket
     }
 
     func popFirst() -> Ticket? {
-        dropStale()
+        dropVoid()
         guard let ticket = entries.popFirst()?.ticket else { return nil }
         ticket.leave()
         waiting -= 1
         return ticket
     }
 
-    private func dropStale() {
-        while let entry = entries.first, !entry.isCurrent { _ = entries.popFirst() }
-    }
-
-    /// Removes void entries, so that cancelled transfers do not accumulate at a host with a long pause.
-    private func compact() {
-        if entries.count > 64, entries.count > 2 * waiting { entries.removeAll { !$0.isCurrent } }
-    }
+    private func dropVoid() { entries.dropVoid(live: waiting) { !$0.isCurrent } }
 }
 
 protocol HeapElement {
@@ -159,9 +152,12 @@ struct Heap<Element: HeapElement> {
         return first
     }
 
-    mutating func removeAll(where isGone: (Element) -> Bool) {
-        let kept = elements.filter { !isGone($0) }
-        guard kept.count != elements.count else { return }
+    /// Removes void elements from the front, and all of them if they outnumber the `live` ones: those of cancelled
+    /// transfers must not accumulate behind one that waits for long.
+    mutating func dropVoid(live: Int, where isVoid: (Element) -> Bool) {
+        while let first, isVoid(first) { _ = popFirst() }
+        guard count > 64, count > 2 * live else { return }
+        let kept = elements.filter { !isVoid($0) }
         elements.removeAll(keepingCapacity: true)
         for element in kept { insert(element) }
     }

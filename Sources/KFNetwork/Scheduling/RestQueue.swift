@@ -26,8 +26,6 @@ struct RestQueue {
     mutating func remove(_ id: UInt64) -> Bool {
         guard ends.removeValue(forKey: id) != nil else { return false }
         dropVoid()
-        // Entries of cancelled transfers must not accumulate while others rest for long.
-        if entries.count > 64, entries.count > 2 * ends.count { entries.removeAll { [ends] in ends[$0.id] != $0.end } }
         return true
     }
 
@@ -41,6 +39,6 @@ struct RestQueue {
     }
 
     private mutating func dropVoid() {
-        while let entry = entries.first, ends[entry.id] != entry.end { _ = entries.popFirst() }
+        entries.dropVoid(live: ends.count) { [ends] in ends[$0.id] != $0.end }
     }
 }

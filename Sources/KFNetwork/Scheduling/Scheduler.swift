@@ -31,29 +31,20 @@ struct Scheduler {
     static let observation = Duration.milliseconds(20)
     static let observationSpan: Int64 = 20_000_000
 
-    private struct Listed {
+    private struct Listed: HeapElement {
         let host: HostQueue
         let stamp: Int
         let priority: Float
         let turn: UInt64
+        /// The time at which the host is ready; the earliest time once it is.
         let time: MonotonicTime
 
         var isCurrent: Bool { host.listingStamp == stamp }
-    }
 
-    private struct Ready: HeapElement {
-        let listed: Listed
-
-        func precedes(_ other: Ready) -> Bool {
-            listed.priority != other.listed.priority
-                ? listed.priority > other.listed.priority : listed.turn < other.listed.turn
+        func precedes(_ other: Listed) -> Bool {
+            if time != other.time { return time < other.time }
+            return priority != other.priority ? priority > other.priority : turn < other.turn
         }
-    }
-
-    private struct Sleeping: HeapElement {
-        let listed: Listed
-
-        func precedes(_ other: Sleeping) -> Bool { listed.time < other.listed.time }
     }
 
     /// A name lookup that holds a place.
@@ -72,8 +63,8 @@ struct Scheduler {
     /// The host of the last queued transfer, because neighbours in a list usually share their host.
     private var latest: (origin: Origin, host: HostQueue)?
     private var sweepAt = keptHosts
-    private var ready = Heap<Ready>()
-    private var sleeping = Heap<Sleeping>()
+    private var ready = Heap<Listed>()
+    private var sleeping = Heap<Listed>()
     private var starved: [HostQueue] = []
     private var resolvers: ResolverBudget
     /// The name lookups by age; the first is current.
@@ -119,7 +110,7 @@ struct Scheduler {
         if active >= limits.total { setAside(now: now) }
         guard active < limits.total else { return nil }
         wake(now: now)
-        while let listed = ready.popFirst()?.listed {
+        while let listed = ready.popFirst() {
             guard listed.isCurrent else { continue }
             let host = listed.host
             guard let first = host.first, first.priority == listed.priority else {
@@ -218,7 +209,7 @@ struct Scheduler {
     var nextWake: MonotonicTime? {
         guard waiting > 0 else { return nil }
         guard active < limits.total else { return lookingUp.first?.slowAt }
-        let wake = sleeping.first?.listed.time
+        let wake = sleeping.first?.time
         guard !starved.isEmpty, let release = resolvers.nextRelease else { return wake }
         return wake.map { min($0, release) } ?? release
     }
@@ -265,12 +256,11 @@ struct Scheduler {
     }
 
     private mutating func dropEndedLookups() {
-        while let first = lookingUp.first, !first.isCurrent { _ = lookingUp.popFirst() }
-        if lookingUp.count > 64, lookingUp.count > 2 * resolvers.live { lookingUp.removeAll { !$0.isCurrent } }
+        lookingUp.dropVoid(live: resolvers.live) { !$0.isCurrent }
     }
 
     private mutating func wake(now: MonotonicTime) {
-        while let listed = sleeping.first?.listed, listed.time <= now || !listed.isCurrent {
+        while let listed = sleeping.first, listed.time <= now || !listed.isCurrent {
             _ = sleeping.popFirst()
             if listed.isCurrent { list(listed.host, now: now) }
         }
@@ -306,14 +296,15 @@ struct Scheduler {
         if case .led = host.lookup { return }
         let isReady = host.notBefore <= now
         let entry = Listed(
-            host: host, stamp: host.listingStamp, priority: first.priority, turn: host.turn, time: host.notBefore)
+            host: host, stamp: host.listingStamp, priority: first.priority, turn: host.turn,
+            time: isReady ? MonotonicTime(nanoseconds: .min) : host.notBefore)
         if isReady {
             host.listing = .ready(first.priority)
-            ready.insert(Ready(listed: entry))
-            if ready.count > 64, ready.count > 2 * hosts.count { ready.removeAll { !$0.listed.isCurrent } }
+            ready.insert(entry)
+            ready.dropVoid(live: hosts.count) { !$0.isCurrent }
         } else {
             host.listing = .sleeping
-            sleeping.insert(Sleeping(listed: entry))
+            sleeping.insert(entry)
         }
     }
 }

@@ -33,7 +33,7 @@ struct TransferURLTests {
         "http://h/\0",
     ])
     func invalid(_ text: String) {
-        #expect(throws: TransferURL.Failure.invalid) { try TransferURL(text) }
+        #expect(throws: TransferError.invalidURL) { try TransferURL(text) }
     }
 
     @Test(arguments: [

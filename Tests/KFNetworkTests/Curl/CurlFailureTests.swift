@@ -6,7 +6,7 @@ import Testing
 @Suite("What libcurl's codes mean")
 struct CurlFailureTests {
     private func error(
-        _ code: CURLcode, phase: CurlFailure.Phase = .connecting, errno: Int32 = 0, verify: Int = 0,
+        _ code: CURLcode, phase: Exchange.Phase = .connecting, errno: Int32 = 0, verify: Int = 0,
         detail: String = "detail"
     ) -> TransferError {
         CurlFailure(

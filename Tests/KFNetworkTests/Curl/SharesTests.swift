@@ -10,12 +10,11 @@ struct SharesTests {
     /// libcurl walks the cache of names for every transfer, so the number of its hosts bounds that work.
     @Test func cacheOfNamesNeverServesMoreThanItsShareOfHosts() throws {
         let shares = Shares()
-        let options = TransferOptions()
         var hosts: [ObjectIdentifier: Int] = [:]
         var kept: [Share] = []
         for _ in 1...2000 {
             var names: Share?
-            let share = try shares.share(for: options, names: &names)
+            let share = try shares.share(cookieJar: nil, names: &names)
             #expect(names === share)
             hosts[ObjectIdentifier(share), default: 0] += 1
             kept.append(share)
@@ -26,15 +25,14 @@ struct SharesTests {
 
     @Test func hostKeepsItsCache() throws {
         let shares = Shares()
-        let options = TransferOptions()
         var names: Share?
-        let first = try shares.share(for: options, names: &names)
+        let first = try shares.share(cookieJar: nil, names: &names)
         for _ in 1...600 {
             var others: Share?
-            _ = try shares.share(for: options, names: &others)
+            _ = try shares.share(cookieJar: nil, names: &others)
         }
-        #expect(try shares.share(for: options, names: &names) === first)
+        #expect(try shares.share(cookieJar: nil, names: &names) === first)
         names = nil
-        #expect(try shares.share(for: options, names: &names) !== first)
+        #expect(try shares.share(cookieJar: nil, names: &names) !== first)
     }
 }

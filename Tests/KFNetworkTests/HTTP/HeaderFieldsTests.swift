@@ -9,7 +9,7 @@ struct HeaderFieldsTests {
         for line in [Array("HTTP/1.1 200 OK\r\n".utf8)] + lines + [Array("\r\n".utf8)] {
             if case .head(_, let fields) = try line.withUnsafeBytes({ try parser.accept($0) }) { return fields }
         }
-        throw HeadFault.malformed("no end")
+        throw TransferError.badHeaders(detail: "no end")
     }
 
     private func parse(_ lines: String...) throws -> HeaderFields {
@@ -27,7 +27,7 @@ struct HeaderFieldsTests {
 
     @Test func foldedLinesAreJoined() throws {
         #expect(try parse("A: one", "  two", "\tthree", "B: x")["a"] == "one two three")
-        #expect(throws: HeadFault.self) { try parse(" two") }
+        #expect(throws: TransferError.self) { try parse(" two") }
     }
 
     @Test func bytesThatAreNotUTF8AreReadAsLatin1() throws {
@@ -36,9 +36,9 @@ struct HeaderFieldsTests {
         #expect(try parse("A: café")["a"] == "café")
     }
 
-    @Test(arguments: ["no colon", ": no name", "a b: c"])
+    @Test(arguments: ["no colon", ": no name", "a b: c", "cache\rcontrol: no-store"])
     func malformedLinesAreRefused(_ line: String) {
-        #expect(throws: HeadFault.self) { try parse(line) }
+        #expect(throws: TransferError.self) { try parse(line) }
     }
 
     /// Fields are sorted out by their length and some of their letters first.
@@ -47,7 +47,7 @@ struct HeaderFieldsTests {
         #expect(fields.all("Content-Length") == ["2"])
         #expect(fields.plainNumber(.contentLength) == 2)
         #expect(!fields.contains(.transferEncoding))
-        #expect(fields.contains(FieldName("transfer_encoding")))
+        #expect(fields["transfer_encoding"] == "x")
     }
 
     @Test func lettersAreFoundInAnyCase() throws {
