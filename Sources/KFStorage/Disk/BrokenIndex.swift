@@ -79,8 +79,8 @@ enum BrokenIndex {
                     guard directory.objects.size(of: found.entry.object) == found.entry.object.size else { continue }
                     try new.adopt(found.entry, host: found.host, format: found.format)
                     // A damaged table of tags costs the tags only.
-                    let tags = Result { () throws(StorageError) in try damaged.tags(row: found.entry.row) }
-                    if case .success(let names) = tags, !names.isEmpty { try new.tag(row: found.entry.row, names) }
+                    let tags = bestEffort { try damaged.tags(row: found.entry.row) } ?? []
+                    if !tags.isEmpty { try new.tag(row: found.entry.row, tags) }
                 }
             }
         }

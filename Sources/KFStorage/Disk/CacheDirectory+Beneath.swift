@@ -38,13 +38,11 @@ extension CacheDirectory {
     /// Returns the status of a name without following it. Nil when there is nothing, or when a link or a file stands in
     /// for a folder on the way.
     func status(of name: String) -> stat? {
-        let found = Result { () throws(StorageError) in
+        bestEffort { () throws(StorageError) in
             var result = stat()
             try inFolder(of: name, "stat") { fstatat($0, $1, &result, AT_SYMLINK_NOFOLLOW) }
             return result
         }
-        if case .success(let status) = found { return status }
-        return nil
     }
 
     func exists(_ name: String) -> Bool { status(of: name) != nil }
@@ -101,11 +99,7 @@ extension CacheDirectory {
     }
 
     private func removeEmptyDirectory(_ name: String) -> Bool {
-        let removed = Result { () throws(StorageError) in
-            try inFolder(of: name, "rmdir") { unlinkat($0, $1, AT_REMOVEDIR) }
-        }
-        if case .success = removed { return true }
-        return false
+        bestEffort { try inFolder(of: name, "rmdir") { unlinkat($0, $1, AT_REMOVEDIR) } } != nil
     }
 
     /// Removes a directory with its contents as far as possible. Links in it are removed, not followed.
@@ -149,11 +143,7 @@ extension CacheDirectory {
 
     /// Returns the names in a folder; empty when it is missing or cannot be read.
     func names(in name: String) -> [String] {
-        let listed = Result { () throws(StorageError) in
-            FileListing.names(in: try open(name, O_RDONLY | O_DIRECTORY))
-        }
-        if case .success(let names) = listed { return names }
-        return []
+        bestEffort { FileListing.names(in: try open(name, O_RDONLY | O_DIRECTORY)) } ?? []
     }
 
     /// Runs a system call on the last component of a name, in the folder that holds it.

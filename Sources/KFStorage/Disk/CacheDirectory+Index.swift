@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// The files of the index. SQLite opens them by path.
 extension CacheDirectory {
@@ -46,11 +47,9 @@ extension CacheDirectory {
 
     /// The names in `v1`; empty when it cannot be read.
     var ownNames: [String] {
-        let opened = Result { () throws(StorageError) in
+        bestEffort {
             FileListing.names(in: try .open(".", in: version.raw, O_RDONLY | O_DIRECTORY, shown: path(".")))
-        }
-        if case .success(let names) = opened { return names }
-        return []
+        } ?? []
     }
 
     /// The inode number of the index; 0 when there is none.
@@ -104,10 +103,8 @@ enum IndexCopy {
             size = status.st_size
             let header = try directory.openFile("index.sqlite-wal", O_RDONLY)
             var bytes = [UInt8](repeating: 0, count: 32)
-            let count = bytes.withUnsafeMutableBytes { buffer in
-                Result { () throws(StorageError) in try header.read(into: buffer) }
-            }
-            log = Array(bytes.prefix(try count.get()))
+            let count = try bytes.withMutableBytes { buffer throws(StorageError) in try header.read(into: buffer) }
+            log = Array(bytes.prefix(count))
         }
     }
 

@@ -127,12 +127,9 @@ extension CacheDirectory {
 
     /// Removes a partial body. Returns false while a process writes to it, this one included.
     private func removePartial(_ name: String, dryRun: Bool) -> Bool {
-        let isFree = Result { () throws(StorageError) in
-            let file = try openFile(name, O_RDWR)
-            return try FileLock.tryAcquire(.exclusive, byte: 0, of: file)
-        }
+        let isFree = bestEffort { try FileLock.tryAcquire(.exclusive, byte: 0, of: openFile(name, O_RDWR)) }
         // Only regular files can be opened here, so anything else (a link, a directory, a socket) is not a body.
-        if case .success(false) = isFree { return false }
+        if isFree == false { return false }
         if !dryRun { PartialBody.removeFiles(name, in: self) }
         return true
     }
@@ -197,11 +194,11 @@ extension CacheDirectory {
         guard present < size, fstatvfs(version.raw, &disk) == 0,
             UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > Self.ample * UInt64(size)
         else { return }
-        let isMade = Result { () throws(StorageError) in
+        let isMade = bestEffort {
             let file = try openFile(Self.reserve, O_WRONLY | O_CREAT, mode: 0o600)
             return kf_allocate(file.raw, size) == 0
         }
-        if case .success(false) = isMade { unlink(Self.reserve) }
+        if isMade == false { unlink(Self.reserve) }
     }
 
     /// Shortens a reserve that is too large for a cache of `stored` bytes.
@@ -220,8 +217,7 @@ extension CacheDirectory {
     func giveUpReserve() -> Bool {
         // This process leaves the room to others, and creates no reserve any more.
         reserved.store(.max, ordering: .relaxed)
-        if case .success = Result(catching: { () throws(StorageError) in try removeFile(Self.reserve) }) { return true }
-        return false
+        return bestEffort { try removeFile(Self.reserve) } != nil
     }
 
     /// Runs `body`. If the disk is full, gives up the reserve and runs `body` once more.

@@ -36,10 +36,9 @@ final class CheckpointLog: Sendable {
     func append(_ checkpoint: Checkpoint) {
         state.withLock { state in
             guard !state.isBroken, checkpoint.length > state.last else { return }
-            let written = Result { () throws(StorageError) in try file.write(checkpoint.line) }
             // A failure ends the checkpoints but not the transfer: the body can be resumed from the earlier ones.
-            guard case .success = written else { return state.isBroken = true }
-            state.last = checkpoint.length
+            state.isBroken = bestEffort { try file.write(checkpoint.line) } == nil
+            if !state.isBroken { state.last = checkpoint.length }
         }
     }
 

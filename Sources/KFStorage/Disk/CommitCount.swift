@@ -35,10 +35,10 @@ final class CommitCount: Sendable {
     func note() {
         guard let lock else { return }
         state.withLock { state in
-            let noted = Result { () throws(StorageError) in
+            bestEffort {
                 try lock.write(words: [try lock.read(words: 1, from: Self.word)[0] &+ 1], from: Self.word)
+                state.own &+= 1
             }
-            if case .success = noted { state.own &+= 1 }
         }
     }
 
@@ -48,9 +48,8 @@ final class CommitCount: Sendable {
         return state.withLock { state in
             if case .unknown = state.source { state.source = source(lock) }
             if case .mapped(let words) = state.source { return words[Self.word] &- state.own }
-            let all = Result { () throws(StorageError) in try lock.read(words: 1, from: Self.word)[0] }
-            if case .success(let all) = all { return all &- state.own }
-            return 0
+            let all = bestEffort { try lock.read(words: 1, from: Self.word)[0] }
+            return all.map { $0 &- state.own } ?? 0
         }
     }
 

@@ -244,14 +244,12 @@ extension DiskStorage {
 
     /// Returns the bytes of all objects.
     package func storedSize() throws(StorageError) -> Int64 {
-        try session.reader.withLock { connection throws(StorageError) in try connection.storedSize() }
+        try read { connection throws(StorageError) in try connection.storedSize() }
     }
 
     /// Returns the entries and bytes of each host and of each format, the largest first.
     package func shares() throws(StorageError) -> (hosts: [CacheShare], formats: [CacheShare]) {
-        try session.reader.withLock { connection throws(StorageError) in
-            (try connection.hosts(), try connection.formats())
-        }
+        try read { connection throws(StorageError) in (try connection.hosts(), try connection.formats()) }
     }
 
     /// Removes these entries, except those whose content was replaced since they were read. Meant for few entries.

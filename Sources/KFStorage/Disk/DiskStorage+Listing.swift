@@ -13,11 +13,11 @@ extension DiskStorage {
         // If the access times cannot be written, the list shows those in the index.
         bestEffort(settleReads)
         guard let limit = query.limit, limit <= Self.longLimit else {
-            try session.reader.withLock { connection throws(StorageError) in try connection.eachEntry(query, body) }
+            try read { connection throws(StorageError) in try connection.eachEntry(query, body) }
             return
         }
         let rows = try firstRows(query).sorted(by: query.isBefore).prefix(limit)
-        let entries = try session.reader.withLock { connection throws(StorageError) in
+        let entries = try read { connection throws(StorageError) in
             var entries: [Entry] = []
             for rank in rows {
                 if let entry = try connection.taggedEntry(row: rank.row) { entries.append(entry) }
@@ -30,14 +30,12 @@ extension DiskStorage {
     /// Returns the first rows of the query. The index is split into one part a processor, so that a scan of a million
     /// entries is shared.
     private func firstRows(_ query: EntryQuery) throws(StorageError) -> [RankedRow] {
-        let large = try session.reader.withLock { connection throws(StorageError) in
-            try connection.rankingOfLarge(query)
-        }
+        let large = try read { connection throws(StorageError) in try connection.rankingOfLarge(query) }
         if let large { return large }
-        let entries = try session.reader.withLock { connection throws(StorageError) in try connection.count() }
+        let entries = try read { connection throws(StorageError) in try connection.count() }
         let parts = entries < 50_000 ? 1 : max(1, min(8, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         guard parts > 1, !session.isReadOnly || session.lock != nil else {
-            return try session.reader.withLock { connection throws(StorageError) in
+            return try read { connection throws(StorageError) in
                 try connection.ranking(query, after: .min, through: .max)
             }
         }
@@ -63,7 +61,7 @@ extension DiskStorage {
     /// Returns entries by age: under an hour, a day, a week, 30 days, and older. The figures come from hourly sums, so
     /// each boundary is accurate to an hour.
     package func ages() throws(StorageError) -> [CacheShare] {
-        let hours = try session.reader.withLock { connection throws(StorageError) in try connection.ages() }
+        let hours = try read { connection throws(StorageError) in try connection.ages() }
         return Self.ages(hours, at: now())
     }
 
@@ -89,9 +87,7 @@ extension DiskStorage {
         var system = statvfs()
         try retry("fstatvfs", path) { fstatvfs(session.directory.version.raw, &system) }
         let block = Int64(max(1, system.f_frsize))
-        return try session.reader.withLock { connection throws(StorageError) in
-            try connection.allocatedSize(block: block)
-        }
+        return try read { connection throws(StorageError) in try connection.allocatedSize(block: block) }
     }
 
     /// Sets the counts of hits and misses to zero.

@@ -3,7 +3,7 @@ import Glibc
 extension DiskStorage {
     /// Returns the entry of a key, fresh or expired. Changes nothing and does not count as a read.
     package func entry(for key: EntryKey) throws(StorageError) -> Entry? {
-        let entry = try session.reader.withLock { connection throws(StorageError) in try connection.entry(key) }
+        let entry = try read { connection throws(StorageError) in try connection.entry(key) }
         return entry.map { current($0, at: now()) }
     }
 
@@ -15,7 +15,7 @@ extension DiskStorage {
         var first = 0
         while first < keys.count {
             let page = first..<min(keys.count, first + Self.lookUpPage)
-            try session.reader.withLock { connection throws(StorageError) in
+            try read { connection throws(StorageError) in
                 try connection.reading { () throws(StorageError) in
                     for index in page.sorted(by: { keys[$0].id < keys[$1].id }) {
                         guard let known = try connection.entry(keys[index]) else { continue }
@@ -41,9 +41,7 @@ extension DiskStorage {
 
     /// Returns the original of a key and all images made from it.
     package func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
-        let found = try session.reader.withLock { connection throws(StorageError) in
-            try connection.variants(of: key)
-        }
+        let found = try read { connection throws(StorageError) in try connection.variants(of: key) }
         return found.map(touched)
     }
 
@@ -72,7 +70,7 @@ extension DiskStorage {
     /// Opens the object with this digest, whichever entries use it; nil when there is none. The caller verifies its
     /// bytes.
     package func openObject(_ digest: Digest) throws(StorageError) -> FileDescriptor? {
-        let known = try session.reader.withLock { connection throws(StorageError) in try connection.object(digest) }
+        let known = try read { connection throws(StorageError) in try connection.object(digest) }
         guard let known, let fileExtension = known.fileExtension else { return nil }
         let object = StoredObject(
             digest: digest, fileExtension: fileExtension, size: known.size, modified: 0, pixels: nil)
@@ -91,9 +89,7 @@ extension DiskStorage {
     /// that expired in the current hour (`isExpiredExact` is false).
     package func totals(exactly: Bool = true) throws(StorageError) -> CacheTotals {
         let now = now()
-        var totals = try session.reader.withLock { connection throws(StorageError) in
-            try connection.totals(at: now, exactly: exactly)
-        }
+        var totals = try read { connection throws(StorageError) in try connection.totals(at: now, exactly: exactly) }
         if let lock = session.lock { totals.reads = try ReadCounts.read(from: lock) }
         totals.reads = totals.reads.adding(reads.withLock { $0.counts })
         return totals

@@ -157,8 +157,7 @@ extension DiskStorage {
                     return true
                 case .room:
                     // An eviction that fails leaves the disk full.
-                    let made = Result { () throws(StorageError) in try makeRoom(since: repairs.evictions) }
-                    return made == .success(true)
+                    return bestEffort { try makeRoom(since: repairs.evictions) } ?? false
                 }
             }
         }
@@ -211,7 +210,7 @@ extension DiskStorage {
             defer { lock.release(byte: IndexSession.LockByte.write) }
             try log.counts.add(to: lock)
             guard !log.touches.isEmpty else { return }
-            try session.reader.withLock { connection throws(StorageError) in try connection.write(log.touches) }
+            try read { connection throws(StorageError) in try connection.write(log.touches) }
         }
     }
 

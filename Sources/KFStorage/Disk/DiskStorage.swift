@@ -73,6 +73,13 @@ package final class DiskStorage: Sendable {
     /// The writer and the inode number of its index, read together.
     var writerAndIndex: (IndexWriter, UInt) { open.withLock { ($0.writer, $0.session.indexNumber) } }
 
+    /// Runs `body` with the connection for reads.
+    func read<Value>(
+        _ body: (Connection) throws(StorageError) -> sending Value
+    ) throws(StorageError) -> sending Value {
+        try session.reader.withLock { connection throws(StorageError) in try body(connection) }
+    }
+
     /// Runs `body`. If the directory was deleted from outside meanwhile, recreates it and runs `body` once more.
     func remaking<Value: ~Copyable>(
         _ body: () throws(StorageError) -> Value

@@ -69,7 +69,7 @@ final class IndexSession: Sendable {
             // If SQLite cannot create a file, it tries to read it, and reports only that error.
             throw .system(call: "open", path: directory.index, errno: ENOSPC)
         }
-        guard lock != nil, try connection.integer(userVersion) < Schema.version else { return connection }
+        guard lock != nil, try connection.version < Schema.version else { return connection }
         let writing = try openWriteLock(directory)
         try writing.acquire()
         defer { writing.release() }
@@ -177,11 +177,10 @@ final class IndexSession: Sendable {
     }
 
     private static let applicationID = Query("PRAGMA application_id")
-    private static let userVersion = Query("PRAGMA user_version")
     private static let tableCount = Query("SELECT count(*) FROM sqlite_schema")
 
     private static func checked(_ connection: sending Connection) throws(StorageError) -> sending Connection {
-        let version = Int(try connection.integer(userVersion))
+        let version = try connection.version
         if version != Schema.version, version != Schema.tagged { try checkFormat(version, connection) }
         if let problem = try connection.schemaProblem(version) {
             throw .corruptIndex(path: connection.path, detail: problem)

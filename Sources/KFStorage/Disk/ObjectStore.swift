@@ -138,9 +138,7 @@ package struct ObjectStore: Sendable {
 
     /// Returns the status of an object's path, without following it; nil when there is nothing.
     func status(of object: StoredObject) -> stat? {
-        guard case .success = Result(catching: { () throws(StorageError) in try checkFolder(of: object) }) else {
-            return nil
-        }
+        guard bestEffort({ try checkFolder(of: object) }) != nil else { return nil }
         var status = stat()
         let result = object.withFile { fstatat(directory.version.raw, $0, &status, AT_SYMLINK_NOFOLLOW) }
         return result == 0 ? status : nil

@@ -61,18 +61,11 @@ package final class ClaimTable: Sendable {
         }
 
         func claim(_ name: UInt64, for owner: UInt64) throws(StorageError) -> UInt64 {
-            let select = try connection.statement(Self.select)
-            select.bind(1, Int64(bitPattern: name))
-            if try select.step() {
-                let first = UInt64(bitPattern: select.int64(0))
-                select.reset()
+            let key = Int64(bitPattern: name)
+            if let first = try connection.first(Self.select, key, read: { UInt64(bitPattern: $0.int64(0)) }) {
                 return first
             }
-            select.reset()
-            let insert = try connection.statement(Self.insert)
-            insert.bind(1, Int64(bitPattern: name))
-            insert.bind(2, Int64(bitPattern: owner))
-            try insert.run()
+            try connection.run(Self.insert, key, Int64(bitPattern: owner))
             inserted += 1
             // SQLite writes dirty pages to the file at the end of a transaction.
             if inserted.isMultiple(of: Self.batch) { try connection.execute("COMMIT; BEGIN") }

@@ -2,15 +2,10 @@ import KFSystem
 
 /// The difference between a sum that the index keeps and the counted value.
 struct CountDifference: Sendable {
-    enum Place: Sendable, Equatable {
-        case totals
-        case host(Int64)
-        case format(Int64)
-        case age(hour: Int64)
-        case expiry(hour: Int64)
-    }
-
-    let place: Place
+    /// The statement that adds the values.
+    fileprivate let correction: Query
+    /// Its row; nil for the totals.
+    fileprivate let row: Int64?
     /// The name of the sum for users: `host example.com`.
     let label: String
     /// The values to add, in the order of the table's columns.
@@ -98,53 +93,34 @@ extension Connection {
     /// Counts everything in one snapshot and returns the differences.
     func countDifferences() throws(StorageError) -> [CountDifference] {
         try reading { () throws(StorageError) in
-            let sums = try statement(Self.totals)
-            defer { sums.reset() }
-            var found: [CountDifference] = []
-            if try sums.step() {
+            try all(Self.totals) { sums in
                 let corrections = (0..<5).map { sums.int64($0) }
-                if corrections.contains(where: { $0 != 0 }) || sums.int64(5) != 0 {
-                    found.append(CountDifference(place: .totals, label: "totals", corrections: corrections))
-                }
-            }
-            found += try differences(Self.hosts, columns: 2) { (.host($0), "host \($1)") }
-            found += try differences(Self.formats, columns: 2) { (.format($0), "format \($1)") }
-            found += try differences(Self.ages, columns: 2) { hour, _ in (.age(hour: hour), "ages, hour \(hour)") }
-            found += try differences(Self.expiries, columns: 1) { hour, _ in
-                (.expiry(hour: hour), "expiries, hour \(hour)")
-            }
-            return found
+                guard corrections.contains(where: { $0 != 0 }) || sums.int64(5) != 0 else { return nil }
+                return CountDifference(
+                    correction: Self.addTotals, row: nil, label: "totals", corrections: corrections)
+            } + differences(Self.hosts, Self.addHost, columns: 2) { "host \($1)" }
+                + differences(Self.formats, Self.addFormat, columns: 2) { "format \($1)" }
+                + differences(Self.ages, Self.addAge, columns: 2) { hour, _ in "ages, hour \(hour)" }
+                + differences(Self.expiries, Self.addExpiry, columns: 1) { hour, _ in "expiries, hour \(hour)" }
         }
     }
 
     func apply(_ difference: CountDifference) throws(StorageError) {
-        let (query, row): (Query, Int64?) =
-            switch difference.place {
-            case .totals: (Self.addTotals, nil)
-            case .host(let row): (Self.addHost, row)
-            case .format(let row): (Self.addFormat, row)
-            case .age(let hour): (Self.addAge, hour)
-            case .expiry(let hour): (Self.addExpiry, hour)
-            }
-        let update = try statement(query)
-        for (index, value) in (difference.corrections + (row.map { [$0] } ?? [])).enumerated() {
-            update.bind(Int32(index + 1), value)
+        let update = try statement(difference.correction)
+        for (index, value) in (difference.corrections + (difference.row.map { [$0] } ?? [])).enumerated() {
+            value.bind(to: update, at: Int32(index + 1))
         }
         try update.run()
     }
 
     private func differences(
-        _ query: Query, columns: Int32, _ name: (Int64, String) -> (CountDifference.Place, String)
+        _ query: Query, _ correction: Query, columns: Int32, _ label: (Int64, String) -> String
     ) throws(StorageError) -> [CountDifference] {
-        let row = try statement(query)
-        defer { row.reset() }
-        var found: [CountDifference] = []
-        while try row.step() {
-            let (place, label) = name(row.int64(0), row.text(1))
-            found.append(
-                CountDifference(place: place, label: label, corrections: (2..<2 + columns).map { row.int64($0) }))
+        try all(query) { row in
+            CountDifference(
+                correction: correction, row: row.int64(0), label: label(row.int64(0), row.text(1)),
+                corrections: (2..<2 + columns).map { row.int64($0) })
         }
-        return found
     }
 }
 
@@ -154,18 +130,11 @@ extension Connection {
 
     /// Returns the entries and bytes by the hour in which they were stored.
     func ages() throws(StorageError) -> [(hour: Int64, entries: Int, bytes: Int64)] {
-        let row = try statement(Self.ageShares)
-        defer { row.reset() }
-        var found: [(hour: Int64, entries: Int, bytes: Int64)] = []
-        while try row.step() { found.append((row.int64(0), Int(row.count(1)), row.count(2))) }
-        return found
+        try all(Self.ageShares) { (hour: $0.int64(0), entries: Int($0.count(1)), bytes: $0.count(2)) }
     }
 
     /// Returns the bytes of all objects, each rounded up to whole blocks.
     func allocatedSize(block: Int64) throws(StorageError) -> Int64 {
-        let row = try statement(Self.allocated)
-        defer { row.reset() }
-        row.bind(1, block)
-        return try row.step() ? row.count(0) : 0
+        try first(Self.allocated, block) { $0.count(0) } ?? 0
     }
 }

@@ -5,18 +5,11 @@ extension Connection {
         e.extending, t.accessed, t.expires, t.hits, o.hash, o.ext, o.size, o.mtime, o.width, o.height, o.frames
         """
 
-    private static let entryByKey = Query(
-        """
-        SELECT \(columns) FROM entries e CROSS JOIN times t ON t.id = e.id CROSS JOIN objects o ON o.id = e.object
-        WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ?3
-        """)
-    private static let entriesByParent = Query(
-        """
-        SELECT \(columns) FROM entries e CROSS JOIN times t ON t.id = e.id CROSS JOIN objects o ON o.id = e.object
-        WHERE e.parent = ?1 AND e.key = ?2
-        """)
+    private static let entryByKey = entryQuery(
+        "WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ?3")
+    private static let entriesByParent = entryQuery("WHERE e.parent = ?1 AND e.key = ?2")
 
-    static func entryQuery(_ condition: String) -> Query {
+    private static func entryQuery(_ condition: String) -> Query {
         Query(
             """
             SELECT \(columns) FROM entries e CROSS JOIN times t ON t.id = e.id CROSS JOIN objects o ON o.id = e.object
@@ -28,9 +21,7 @@ extension Connection {
     func entry(_ key: EntryKey) throws(StorageError) -> Entry? {
         let statement = try statement(Self.entryByKey)
         defer { statement.reset() }
-        statement.bind(1, key.id)
-        statement.bind(2, key.key)
-        statement.bind(3, key.identifier)
+        statement.bind(key.id, key.key, key.identifier)
         // At most one of the rows has the key. An unusable row counts as missing.
         while try statement.step() {
             if let entry = Self.entry(statement, key: key) { return entry }
@@ -41,16 +32,8 @@ extension Connection {
     /// Returns the entries of a source: its original and everything made from it.
     func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
         let original = key.source
-        let statement = try statement(Self.entriesByParent)
-        defer { statement.reset() }
-        statement.bind(1, original.id)
-        statement.bind(2, original.key)
-        var found: [Entry] = []
-        if let entry = try entry(original) { found.append(entry) }
-        while try statement.step() {
-            if let entry = Self.entry(statement, key: nil) { found.append(entry) }
-        }
-        return found
+        let first = try entry(original).map { [$0] } ?? []
+        return try first + all(Self.entriesByParent, original.id, original.key) { Self.entry($0, key: nil) }
     }
 
     /// Reads an entry; nil if its object is not one that kf could have stored.
@@ -93,7 +76,6 @@ extension Connection {
 
 extension Connection {
     private static let entryCount = Query("SELECT entries FROM totals")
-    private static let userVersion = Query("PRAGMA user_version")
     private static let entryByRow = entryQuery("WHERE e.id = ?1")
 
     func count() throws(StorageError) -> Int { Int(try integer(Self.entryCount)) }
@@ -105,7 +87,7 @@ extension Connection {
 
     /// Returns the first ranks from the partial index over large entries; nil if it has too few entries.
     func rankingOfLarge(_ query: EntryQuery) throws(StorageError) -> [RankedRow]? {
-        guard query.beginsWithLarge, let limit = query.limit, try integer(Self.userVersion) >= Schema.version else {
+        guard query.beginsWithLarge, let limit = query.limit, try version >= Schema.version else {
             return nil
         }
         let found = try ranks(try rankingStatement(query, after: .min, through: .max, ofLarge: true))
@@ -126,10 +108,7 @@ extension Connection {
     }
 
     func entry(row: Int64) throws(StorageError) -> Entry? {
-        let statement = try statement(Self.entryByRow)
-        defer { statement.reset() }
-        statement.bind(1, row)
-        return try statement.step() ? Self.entry(statement, key: nil) : nil
+        try first(Self.entryByRow, row) { Self.entry($0, key: nil) }
     }
 
     /// Returns an entry with its tags.
@@ -159,9 +138,9 @@ extension Connection {
     ) throws(StorageError) -> Statement {
         let ranks = try filtering(query.filter, query.ranking(ofLarge: ofLarge, hasTags: try hasTags))
         query.filter.bind(ranks, after: first)
-        ranks.bind(8, last)
+        last.bind(to: ranks, at: 8)
         // A negative LIMIT means no limit.
-        ranks.bind(9, Int64(query.limit ?? -1))
+        Int64(query.limit ?? -1).bind(to: ranks, at: 9)
         return ranks
     }
 }

@@ -9,21 +9,13 @@ extension Connection {
 
     /// Updates an entry that the origin has revalidated.
     func renew(row: Int64, _ renewal: EntryRenewal, now: Timestamp) throws(StorageError) {
-        try run(Self.renewEntry) {
-            $0.bind(1, row)
-            $0.bind(2, renewal.expiration.timeToLive(from: now))
-            $0.bind(3, Self.column(renewal.extending, now: now))
-            $0.bind(4, renewal.etag)
-            $0.bind(5, renewal.lastModified)
-            $0.bind(6, renewal.freshness)
-        }
+        try run(
+            Self.renewEntry, row, renewal.expiration.timeToLive(from: now), Self.column(renewal.extending, now: now),
+            renewal.etag, renewal.lastModified, renewal.freshness)
         guard let old = try expiry(row: row) else { return }
-        try run(Self.renewTimes) {
-            $0.bind(1, row)
-            $0.bind(2, now.milliseconds)
-            $0.bind(3, renewal.expiration.expiry(from: now).milliseconds)
-        }
+        let new = renewal.expiration.expiry(from: now).milliseconds
+        try run(Self.renewTimes, row, now.milliseconds, new)
         tally.addExpiry(old, count: -1)
-        tally.addExpiry(renewal.expiration.expiry(from: now).milliseconds, count: 1)
+        tally.addExpiry(new, count: 1)
     }
 }

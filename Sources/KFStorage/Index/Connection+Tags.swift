@@ -1,6 +1,5 @@
 /// The tags of entries. The first tag makes their tables, and changes the index's format.
 extension Connection {
-    private static let userVersion = Query("PRAGMA user_version")
     private static let add = Query("INSERT OR IGNORE INTO tags (entry, name) VALUES (?1, ?2)")
     private static let remove = Query("DELETE FROM tags WHERE entry = ?1")
     private static let ofEntry = Query("SELECT name FROM tags WHERE entry = ?1 ORDER BY name")
@@ -8,45 +7,27 @@ extension Connection {
         "SELECT DISTINCT entry FROM tags WHERE entry NOT IN (SELECT id FROM entries) ORDER BY entry LIMIT ?1")
 
     /// Whether the index has the tables of tags.
-    var hasTags: Bool { get throws(StorageError) { try integer(Self.userVersion) >= Schema.tagged } }
+    var hasTags: Bool { get throws(StorageError) { try version >= Schema.tagged } }
 
     /// Adds tags to an entry. Must run in a transaction.
     func tag(row: Int64, _ names: some Sequence<String>) throws(StorageError) {
         if try !hasTags { try execute(Schema.tagging) }
-        for name in names {
-            try run(Self.add) {
-                $0.bind(1, row)
-                $0.bind(2, name)
-            }
-        }
+        for name in names { try run(Self.add, row, name) }
     }
 
     /// Returns the tags of an entry, in order.
     func tags(row: Int64) throws(StorageError) -> [String] {
-        guard try hasTags else { return [] }
-        let find = try statement(Self.ofEntry)
-        defer { find.reset() }
-        find.bind(1, row)
-        var names: [String] = []
-        while try find.step() { names.append(find.text(0)) }
-        return names
+        try hasTags ? all(Self.ofEntry, row) { $0.text(0) } : []
     }
 
     /// Removes the tags of an entry.
     func removeTags(row: Int64) throws(StorageError) {
-        guard try hasTags else { return }
-        try run(Self.remove) { $0.bind(1, row) }
+        if try hasTags { try run(Self.remove, row) }
     }
 
     /// Returns up to `count` rows that have tags and no entry. Only a program that knew no tags can leave them.
     func strayTags(count: Int) throws(StorageError) -> [Int64] {
-        guard try hasTags else { return [] }
-        let find = try statement(Self.stray)
-        defer { find.reset() }
-        find.bind(1, Int64(count))
-        var rows: [Int64] = []
-        while try find.step() { rows.append(find.int64(0)) }
-        return rows
+        try hasTags ? all(Self.stray, Int64(count)) { $0.int64(0) } : []
     }
 }
 
@@ -61,7 +42,7 @@ extension DiskStorage {
         while !rest.isEmpty {
             let slice = rest.prefix(Self.taggedAtOnce)
             rest = rest.dropFirst(slice.count)
-            let untagged = try session.reader.withLock { connection throws(StorageError) in
+            let untagged = try read { connection throws(StorageError) in
                 try connection.reading { () throws(StorageError) in
                     var untagged: [EntryKey] = []
                     for key in slice {

@@ -53,39 +53,28 @@ extension Connection {
     /// Returns the sums. `exactly` also counts entries that expired in the current hour, which takes tens of
     /// milliseconds with a million entries.
     func totals(at now: Timestamp, exactly: Bool) throws(StorageError) -> CacheTotals {
-        let row = try statement(Self.sums)
-        defer { row.reset() }
-        var totals = CacheTotals()
-        guard try row.step() else { throw sumsAreMissing }
-        totals.entries = Int(row.count(0))
-        totals.variants = Int(row.count(1))
-        totals.bytes = row.count(2)
-        totals.objects = Int(row.count(3))
-        totals.stored = row.count(4)
+        let sums = try first(Self.sums) { row in
+            var totals = CacheTotals()
+            (totals.entries, totals.variants, totals.bytes) = (Int(row.count(0)), Int(row.count(1)), row.count(2))
+            (totals.objects, totals.stored) = (Int(row.count(3)), row.count(4))
+            return totals
+        }
+        guard var totals = sums else { throw sumsAreMissing }
         let hour = now.milliseconds / 3_600_000
-        let whole = try statement(Self.expiredHours)
-        defer { whole.reset() }
-        whole.bind(1, hour)
-        if try whole.step() { totals.expired = Int(whole.count(0)) }
+        totals.expired = try first(Self.expiredHours, hour) { Int($0.count(0)) } ?? 0
         // Only the current hour's entries must be counted one by one, and no index finds them.
         guard exactly || totals.entries <= Self.shortTable else {
             totals.isExpiredExact = false
             return totals
         }
-        let running = try statement(Self.expiredNow)
-        defer { running.reset() }
-        running.bind(1, hour)
-        running.bind(2, now.milliseconds)
-        if try running.step() { totals.expired += Int(running.count(0)) }
+        totals.expired += try first(Self.expiredNow, hour, now.milliseconds) { Int($0.count(0)) } ?? 0
         return totals
     }
 
     /// Returns the bytes of all objects, including the changes of this transaction.
     func storedSize() throws(StorageError) -> Int64 {
-        let row = try statement(Self.storedBytes)
-        defer { row.reset() }
-        guard try row.step() else { throw sumsAreMissing }
-        return row.int64(0).adding(saturating: tally.stored)
+        guard let stored = try first(Self.storedBytes, read: { $0.int64(0) }) else { throw sumsAreMissing }
+        return stored.adding(saturating: tally.stored)
     }
 
     private var sumsAreMissing: StorageError { .corruptIndex(path: path, detail: "its sums are missing") }
@@ -95,13 +84,7 @@ extension Connection {
     func formats() throws(StorageError) -> [CacheShare] { try shares(Self.formatShares) }
 
     private func shares(_ query: Query) throws(StorageError) -> [CacheShare] {
-        let row = try statement(query)
-        defer { row.reset() }
-        var shares: [CacheShare] = []
-        while try row.step() {
-            shares.append(CacheShare(name: row.text(0), entries: Int(row.count(1)), bytes: row.count(2)))
-        }
-        return shares
+        try all(query) { CacheShare(name: $0.text(0), entries: Int($0.count(1)), bytes: $0.count(2)) }
     }
 }
 
@@ -126,16 +109,10 @@ extension Connection {
         guard tally != Tally() else { return }
         let done = tally
         tally = Tally()
-        try add(Self.addTotals, done.entries, done.variants, done.bytes, done.objects, done.stored)
-        for (host, share) in done.hosts { try add(Self.addHost, host, share.entries, share.bytes) }
-        for (format, share) in done.formats { try add(Self.addFormat, format, share.entries, share.bytes) }
-        for (hour, share) in done.ages { try add(Self.addAge, hour, share.entries, share.bytes) }
-        for (hour, entries) in done.expiries { try add(Self.addExpiry, hour, entries) }
-    }
-
-    private func add(_ query: Query, _ values: Int64...) throws(StorageError) {
-        let statement = try statement(query)
-        for (index, value) in values.enumerated() { statement.bind(Int32(index + 1), value) }
-        try statement.run()
+        try run(Self.addTotals, done.entries, done.variants, done.bytes, done.objects, done.stored)
+        for (host, share) in done.hosts { try run(Self.addHost, host, share.entries, share.bytes) }
+        for (format, share) in done.formats { try run(Self.addFormat, format, share.entries, share.bytes) }
+        for (hour, share) in done.ages { try run(Self.addAge, hour, share.entries, share.bytes) }
+        for (hour, entries) in done.expiries { try run(Self.addExpiry, hour, entries) }
     }
 }

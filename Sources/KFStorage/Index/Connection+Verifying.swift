@@ -68,10 +68,7 @@ extension Connection {
 
     /// Returns the errors that SQLite's integrity check reports; empty if there are none.
     func complaints() throws(StorageError) -> [String] {
-        let row = try statement(Self.wholeCheck)
-        defer { row.reset() }
-        var lines: [String] = []
-        while try row.step() { lines.append(row.text(0)) }
+        let lines = try all(Self.wholeCheck) { $0.text(0) }
         return lines == ["ok"] ? [] : lines
     }
 
@@ -82,17 +79,11 @@ extension Connection {
     func brokenEntries(
         from first: Int64, count: Int
     ) throws(StorageError) -> (next: Int64?, seen: Int, broken: [BrokenEntry]) {
-        let row = try statement(Self.entriesAfter)
-        defer { row.reset() }
-        row.bind(1, first)
-        row.bind(2, Int64(count))
         var rows = AscendingRows(path)
-        var broken: [BrokenEntry] = []
-        while try row.step() {
+        let broken = try all(Self.entriesAfter, first, Int64(count)) { row throws(StorageError) -> BrokenEntry? in
             let place = try rows.take(row.int64(0))
             let key = EntryKey(key: row.text(1), identifier: row.text(2))
-            guard let (kind, detail) = Self.fault(row, key) else { continue }
-            broken.append(BrokenEntry(row: place, key: key, kind: kind, detail: detail))
+            return Self.fault(row, key).map { BrokenEntry(row: place, key: key, kind: $0, detail: $1) }
         }
         return (rows.next(limit: count), rows.count, broken)
     }
@@ -122,72 +113,51 @@ extension Connection {
         try brokenEntries(from: row, count: 1).broken.first { $0.row == row }
     }
 
-    func timesWithoutEntries(from first: Int64, count: Int) throws(StorageError) -> [Int64] {
-        let row = try statement(Self.strayTimes)
-        defer { row.reset() }
-        row.bind(1, first)
-        row.bind(2, Int64(count))
-        return try ascending(row)
+    /// Returns up to `count` rows of times without an entry, and the first row of the next page; nil at the end.
+    func timesWithoutEntries(from first: Int64, count: Int) throws(StorageError) -> (next: Int64?, found: [Int64]) {
+        try ascending(Self.strayTimes, from: first, count: count)
     }
 
     /// Returns up to `count` objects with a wrong reference count, and the first row of the next page; nil at the end.
     func wrongReferences(
         from first: Int64, count: Int
     ) throws(StorageError) -> (next: Int64?, found: [WrongReferences]) {
-        let row = try statement(Self.wrongReferences)
-        defer { row.reset() }
-        row.bind(1, first)
-        row.bind(2, Int64(count))
-        var found: [WrongReferences] = []
         var rows = AscendingRows(path)
-        while try row.step() {
+        let found = try all(Self.wrongReferences, first, Int64(count)) { row throws(StorageError) -> WrongReferences? in
             _ = try rows.take(row.int64(0))
-            guard let object = Self.objectRow(row) else { continue }
-            found.append(WrongReferences(row: object, stored: row.int64(5), counted: row.int64(6)))
+            return Self.objectRow(row).map { WrongReferences(row: $0, stored: row.int64(5), counted: row.int64(6)) }
         }
         return (rows.next(limit: count), found)
     }
 
     /// Corrects a reference count. Returns false if the row has changed since it was counted.
     func correct(_ wrong: WrongReferences) throws(StorageError) -> Bool {
-        let update = try statement(Self.correctReferences)
-        defer { update.reset() }
-        update.bind(1, wrong.row.row)
-        update.bind(2, wrong.stored)
-        update.bind(3, wrong.row.object.modified)
-        update.bind(4, wrong.counted)
-        return try update.step()
+        let (row, object) = (wrong.row.row, wrong.row.object)
+        return try first(Self.correctReferences, row, wrong.stored, object.modified, wrong.counted) { _ in true }
+            ?? false
     }
 
-    /// Returns rows of objects that kf cannot have written and that name no file.
-    func unusableObjects(from first: Int64, count: Int) throws(StorageError) -> [Int64] {
-        let row = try statement(Self.unusableObjects)
-        defer { row.reset() }
-        row.bind(1, first)
-        row.bind(2, Int64(count))
-        return try ascending(row)
+    /// Returns up to `count` rows of objects that kf cannot have written and that name no file, and the first row of the
+    /// next page; nil at the end.
+    func unusableObjects(from first: Int64, count: Int) throws(StorageError) -> (next: Int64?, found: [Int64]) {
+        try ascending(Self.unusableObjects, from: first, count: count)
     }
 
-    private func ascending(_ statement: Statement) throws(StorageError) -> [Int64] {
+    private func ascending(
+        _ query: Query, from first: Int64, count: Int
+    ) throws(StorageError) -> (next: Int64?, found: [Int64]) {
         var rows = AscendingRows(path)
-        var found: [Int64] = []
-        while try statement.step() { found.append(try rows.take(statement.int64(0))) }
-        return found
+        let found = try all(query, first, Int64(count)) { row throws(StorageError) in try rows.take(row.int64(0)) }
+        return (rows.next(limit: count), found)
     }
 
     /// Returns the usable objects in the order of their rows, which is also the order of their folders.
     func objects(from first: Int64, to last: Int64) throws(StorageError) -> [ObjectRow] {
-        let row = try statement(Self.objectsBetween)
-        defer { row.reset() }
-        row.bind(1, first)
-        row.bind(2, last)
         var rows = AscendingRows(path)
-        var found: [ObjectRow] = []
-        while try row.step() {
+        return try all(Self.objectsBetween, first, last) { row throws(StorageError) in
             _ = try rows.take(row.int64(0))
-            if let object = Self.objectRow(row) { found.append(object) }
+            return Self.objectRow(row)
         }
-        return found
     }
 
     /// Returns the object of one row, if it exists.
@@ -195,10 +165,7 @@ extension Connection {
 
     /// Returns the reference count that the index keeps for an object; nil if it has no row.
     func references(ofObject row: Int64) throws(StorageError) -> Int64? {
-        let find = try statement(Self.referencesByRow)
-        defer { find.reset() }
-        find.bind(1, row)
-        return try find.step() ? find.int64(0) : nil
+        try first(Self.referencesByRow, row) { $0.int64(0) }
     }
 
     /// Returns the entries of each of these objects. Scans the table: an index for this rare query is not worth its
@@ -245,8 +212,7 @@ extension Connection {
         do throws(StorageError) {
             let row = try statement(Self.wholeEntries)
             defer { row.reset() }
-            row.bind(1, first)
-            row.bind(2, last)
+            row.bind(first, last)
             var rows = AscendingRows(path)
             while try row.step() {
                 let place = try rows.take(row.int64(0))

@@ -54,11 +54,9 @@ extension Connection {
     }
 
     func victim(row: Int64) throws(StorageError) -> Victim? {
-        let find = try statement(Self.victim)
-        defer { find.reset() }
-        find.bind(1, row)
-        guard try find.step() else { return nil }
-        return Victim(row: row, object: find.int64(0), size: find.int64(1), accessed: find.int64(2))
+        try first(Self.victim, row) {
+            Victim(row: row, object: $0.int64(0), size: $0.int64(1), accessed: $0.int64(2))
+        }
     }
 
     /// Returns up to `count` entries that match `filter`, in the order of rows.
@@ -84,16 +82,14 @@ extension Connection {
 
     /// Returns the reference count, size and content of an object; nil if it has no row.
     func object(row: Int64) throws(StorageError) -> (references: Int64, size: Int64, unused: UnusedObject)? {
-        let find = try statement(Self.objectByRow)
-        defer { find.reset() }
-        find.bind(1, row)
-        guard try find.step() else { return nil }
-        return (find.int64(0), find.int64(3), UnusedObject(row: row, object: find.object(1)))
+        try first(Self.objectByRow, row) {
+            ($0.int64(0), $0.int64(3), UnusedObject(row: row, object: $0.object(1)))
+        }
     }
 
     /// Removes the row of an object of this size, whose file has been removed.
     func deleteObject(row: Int64, size: Int64) throws(StorageError) {
-        try run(Self.deleteObject) { $0.bind(1, row) }
+        try run(Self.deleteObject, row)
         tally.addObject(size: size, count: -1)
     }
 
@@ -102,7 +98,7 @@ extension Connection {
     func removeDangling(_ victim: Victim) throws(StorageError) {
         let find = try statement(Self.sums)
         defer { find.reset() }
-        find.bind(1, victim.row)
+        find.bind(victim.row)
         guard try find.step() else { return }
         let isAsFound = find.int64(6) == victim.object && find.int64(7) == victim.accessed
         if !isAsFound, try !isDangling(row: victim.row) { return }
@@ -112,34 +108,25 @@ extension Connection {
                 created: find.int64(4)), count: -1)
         if let expires = find.optionalInt64(5) {
             tally.addExpiry(expires, count: -1)
-            try run(Self.deleteTime) { $0.bind(1, victim.row) }
+            try run(Self.deleteTime, victim.row)
         }
         try removeTags(row: victim.row)
-        try run(Self.deleteEntry) { $0.bind(1, victim.row) }
+        try run(Self.deleteEntry, victim.row)
     }
 
     /// Returns the access time of an entry; nil if it does not exist.
     func accessed(row: Int64) throws(StorageError) -> Int64? {
-        let find = try statement(Self.accessed)
-        defer { find.reset() }
-        find.bind(1, row)
-        return try find.step() ? find.int64(0) : nil
+        try first(Self.accessed, row) { $0.int64(0) }
     }
 
     /// Returns the name of an entry; nil if it does not exist.
     func name(row: Int64) throws(StorageError) -> EntryName? {
-        let find = try statement(Self.name)
-        defer { find.reset() }
-        find.bind(1, row)
-        return try find.step() ? EntryName(key: find.text(0), identifier: find.text(1)) : nil
+        try first(Self.name, row) { EntryName(key: $0.text(0), identifier: $0.text(1)) }
     }
 
     /// Returns whether the entry exists and its object has no row.
     func isDangling(row: Int64) throws(StorageError) -> Bool {
-        let find = try statement(Self.dangling)
-        defer { find.reset() }
-        find.bind(1, row)
-        return try find.step()
+        try first(Self.dangling, row) { _ in true } ?? false
     }
 }
 

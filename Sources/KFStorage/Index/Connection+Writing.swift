@@ -46,7 +46,7 @@ extension Connection {
         let first = EntryKey.place(digest)
         let statement = try statement(Self.objectByDigest)
         defer { statement.reset() }
-        statement.bind(1, first)
+        statement.bind(first)
         var free = first
         while try statement.step() {
             let row = statement.int64(0)
@@ -65,13 +65,9 @@ extension Connection {
     /// Returns whether a result is outdated, because its original was replaced by other bytes.
     func isOutdated(_ key: EntryKey, madeFrom original: Digest?) throws(StorageError) -> Bool {
         guard let original, !key.isOriginal else { return false }
-        let find = try statement(Self.originalDigest)
-        defer { find.reset() }
         let source = key.original
-        find.bind(1, source.id)
-        find.bind(2, source.key)
-        find.bind(3, source.identifier)
-        return try find.step() && find.digest(0) != original
+        return try first(Self.originalDigest, source.id, source.key, source.identifier) { $0.digest(0) != original }
+            ?? false
     }
 
     /// Inserts or replaces an entry. Its object's file must be in place already; `place` is the object's place in the
@@ -100,7 +96,7 @@ extension Connection {
         if unused.contains(where: { $0.row == objectRow }) {
             // The reference count was too low, because the new entry uses the object.
             unused.removeAll { $0.row == objectRow }
-            try run(Self.countOne) { $0.bind(1, objectRow) }
+            try run(Self.countOne, objectRow)
         }
         let entry = Entry(
             key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
@@ -125,47 +121,23 @@ extension Connection {
     private func outdated(
         _ original: EntryKey, by digest: Digest, replaces: Bool
     ) throws(StorageError) -> [Int64] {
-        let find = try statement(Self.outdatedRows)
-        defer { find.reset() }
-        find.bind(1, original.source.id)
-        find.bind(2, original.key)
-        find.bind(3, digest)
-        find.bind(4, replaces ? 1 : 0)
-        var rows: [Int64] = []
-        while try find.step() {
-            let made = EntryKey.Identifier(find.text(1))
-            if made.isProcessed, made.representation == original.representation { rows.append(find.int64(0)) }
+        try all(Self.outdatedRows, original.source.id, original.key, digest, Int64(replaces ? 1 : 0)) { row in
+            let made = EntryKey.Identifier(row.text(1))
+            return made.isProcessed && made.representation == original.representation ? row.int64(0) : nil
         }
-        return rows
     }
 
     private func insert(_ entry: Entry, object: Int64, host: Int64, format: Int64) throws(StorageError) {
         let key = entry.key
         let created = entry.created.milliseconds
-        let insert = try statement(Self.insertEntry)
-        insert.bind(1, entry.row)
-        insert.bind(2, key.key)
-        insert.bind(3, key.identifier)
-        insert.bind(4, key.identifier.isEmpty ? nil : key.source.id)
-        insert.bind(5, object)
-        insert.bind(6, entry.original)
-        insert.bind(7, host)
-        insert.bind(8, format)
-        insert.bind(9, entry.object.size)
-        insert.bind(10, created)
-        insert.bind(11, entry.timeToLive)
-        insert.bind(12, Self.column(entry.extending, now: entry.created))
-        insert.bind(13, entry.url)
-        insert.bind(14, entry.etag)
-        insert.bind(15, entry.lastModified)
-        insert.bind(16, entry.freshness)
-        try insert.run()
-        try run(Self.insertTime) {
-            $0.bind(1, entry.row)
-            $0.bind(2, entry.accessed.milliseconds)
-            $0.bind(3, entry.expires.milliseconds)
-            $0.bind(4, entry.hits)
-        }
+        let parent = key.identifier.isEmpty ? nil : key.source.id
+        let extending = Self.column(entry.extending, now: entry.created)
+        try run(
+            Self.insertEntry, entry.row, key.key, key.identifier, parent, object, entry.original, host, format,
+            entry.object.size, created, entry.timeToLive, extending, entry.url, entry.etag, entry.lastModified,
+            entry.freshness)
+        try run(
+            Self.insertTime, entry.row, entry.accessed.milliseconds, entry.expires.milliseconds, entry.hits)
         tally.add(
             Tally.Facts(
                 isVariant: !key.identifier.isEmpty, host: host, format: format, size: entry.object.size,
@@ -188,7 +160,7 @@ extension Connection {
     ) throws(StorageError) -> (unused: [UnusedObject], hits: Int64) {
         let delete = try statement(Self.deleteEntry)
         defer { delete.reset() }
-        delete.bind(1, row)
+        delete.bind(row)
         guard try delete.step() else { return ([], 0) }
         let object = delete.int64(0)
         tally.add(
@@ -198,58 +170,42 @@ extension Connection {
         let hits = try removeTimes(row: row)
         if !keepsTags { try removeTags(row: row) }
         guard releases else { return ([], hits) }
-        let release = try statement(Self.releaseObject)
-        release.bind(1, object)
-        defer { release.reset() }
-        guard try release.step(), release.int64(0) <= 0 else { return ([], hits) }
-        return ([UnusedObject(row: object, object: release.object(1))], hits)
+        let unused = try first(Self.releaseObject, object) {
+            $0.int64(0) <= 0 ? UnusedObject(row: object, object: $0.object(1)) : nil
+        }
+        return (unused.map { [$0] } ?? [], hits)
     }
 
     /// Removes the times of an entry. Returns its hits.
     @discardableResult
     func removeTimes(row: Int64) throws(StorageError) -> Int64 {
-        let delete = try statement(Self.deleteTime)
-        defer { delete.reset() }
-        delete.bind(1, row)
-        guard try delete.step() else { return 0 }
-        tally.addExpiry(delete.int64(0), count: -1)
-        return delete.int64(1)
+        try first(Self.deleteTime, row) {
+            tally.addExpiry($0.int64(0), count: -1)
+            return $0.int64(1)
+        } ?? 0
     }
 
     func forgetObject(row: Int64) throws(StorageError) {
-        let delete = try statement(Self.deleteObject)
-        defer { delete.reset() }
-        delete.bind(1, row)
-        if try delete.step() { tally.addObject(size: delete.int64(0), count: -1) }
+        _ = try first(Self.deleteObject, row) { tally.addObject(size: $0.int64(0), count: -1) }
     }
 
     /// Sets the modification time of an object: to that of its file, whose bytes are unchanged, or to one that no file
     /// has.
     func setModified(_ modified: Int64, object digest: Digest) throws(StorageError) {
         guard let known = try object(digest) else { return }
-        try run(Self.updateObject) {
-            $0.bind(1, known.row)
-            $0.bind(2, modified)
-        }
+        try run(Self.updateObject, known.row, modified)
     }
 
     /// Returns the expiry of an entry; nil if it does not exist or was not last accessed before `time`.
     func expiry(row: Int64, ifAccessedBefore time: Timestamp = .distantFuture) throws(StorageError) -> Int64? {
-        let find = try statement(Self.expiry)
-        defer { find.reset() }
-        find.bind(1, row)
-        return try find.step() && find.int64(1) < time.milliseconds ? find.int64(0) : nil
+        try first(Self.expiry, row) { $0.int64(1) < time.milliseconds ? $0.int64(0) : nil }
     }
 
     /// Records a read. Times never decrease, so that a clock that was set back does not age entries that others used.
     /// An entry that was stored or revalidated after the read is left unchanged.
     func touch(row: Int64, accessed: Timestamp, expires: Timestamp) throws(StorageError) {
         guard let old = try expiry(row: row, ifAccessedBefore: accessed) else { return }
-        try run(Self.touchTime) {
-            $0.bind(1, row)
-            $0.bind(2, accessed.milliseconds)
-            $0.bind(3, expires.milliseconds)
-        }
+        try run(Self.touchTime, row, accessed.milliseconds, expires.milliseconds)
         tally.addExpiry(old, count: -1)
         tally.addExpiry(max(old, expires.milliseconds), count: 1)
     }
@@ -257,26 +213,15 @@ extension Connection {
     private func retain(_ object: StoredObject, _ place: ObjectPlace) throws(StorageError) -> Int64 {
         let row = place.row
         if let known = place.known {
-            try run(Self.retainObject) {
-                $0.bind(1, row)
-                $0.bind(2, object.modified)
-                $0.bind(3, object.fileExtension.text)
-                $0.bind(4, object.size)
-            }
+            try run(Self.retainObject, row, object.modified, object.fileExtension.text, object.size)
             // The row may have had another size than the file that is in place now.
             tally.stored = tally.stored.adding(saturating: object.size.subtracting(saturating: known.size))
             return row
         }
-        let insert = try statement(Self.insertObject)
-        insert.bind(1, row)
-        insert.bind(2, object.digest)
-        insert.bind(3, object.fileExtension.text)
-        insert.bind(4, object.size)
-        insert.bind(5, object.modified)
-        insert.bind(6, object.pixels.map { Int64($0.width) })
-        insert.bind(7, object.pixels.map { Int64($0.height) })
-        insert.bind(8, object.pixels.map { Int64($0.frames) })
-        try insert.run()
+        let pixels = object.pixels
+        try run(
+            Self.insertObject, row, object.digest, object.fileExtension.text, object.size, object.modified,
+            pixels.map { Int64($0.width) }, pixels.map { Int64($0.height) }, pixels.map { Int64($0.frames) })
         tally.addObject(size: object.size, count: 1)
         return row
     }
@@ -286,7 +231,7 @@ extension Connection {
     private func place(for key: EntryKey) throws(StorageError) -> (row: Int64, old: PresentEntry?) {
         let statement = try statement(Self.rowsByKey)
         defer { statement.reset() }
-        statement.bind(1, key.id)
+        statement.bind(key.id)
         var free = key.id
         var first: PresentEntry?
         while try statement.step() {
@@ -321,26 +266,13 @@ extension Connection {
         _ name: String, _ known: inout LabelRows, find: Query, insert: Query
     ) throws(StorageError) -> Int64 {
         if let row = known[name] { return row }
-        var row = try row(of: name, find)
-        if row == nil { row = try self.row(of: name, insert) }
+        var row = try first(find, name) { $0.int64(0) }
+        if row == nil { row = try first(insert, name) { $0.int64(0) } }
         guard let row else {
             throw .database(path: path, code: 0, message: "no row was inserted for the label \(name)")
         }
         known.add(name, row)
         return row
-    }
-
-    private func row(of name: String, _ query: Query) throws(StorageError) -> Int64? {
-        let statement = try statement(query)
-        defer { statement.reset() }
-        statement.bind(1, name)
-        return try statement.step() ? statement.int64(0) : nil
-    }
-
-    func run(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) {
-        let statement = try statement(query)
-        bind(statement)
-        try statement.run()
     }
 }
 

@@ -1,6 +1,7 @@
 import CSQLite
 import CSystem
 import Glibc
+import KFSystem
 import Synchronization
 
 /// The SQL of a statement that a connection prepares once. Keep it in a `static let`: each gets a permanent number.
@@ -128,6 +129,37 @@ final class Connection {
         return statement
     }
 
+    /// Runs a statement that returns no rows.
+    func run<each Value: Bindable>(_ query: Query, _ values: repeat each Value) throws(StorageError) {
+        let statement = try statement(query)
+        statement.bind(repeat each values)
+        try statement.run()
+    }
+
+    /// Returns what `read` makes of the first row; nil if there is none.
+    func first<Result, each Value: Bindable>(
+        _ query: Query, _ values: repeat each Value, read: (Statement) throws(StorageError) -> Result?
+    ) throws(StorageError) -> Result? {
+        let statement = try statement(query)
+        defer { statement.reset() }
+        statement.bind(repeat each values)
+        return try statement.step() ? read(statement) : nil
+    }
+
+    /// Returns what `read` makes of each row, without nils.
+    func all<Result, each Value: Bindable>(
+        _ query: Query, _ values: repeat each Value, read: (Statement) throws(StorageError) -> Result?
+    ) throws(StorageError) -> [Result] {
+        let statement = try statement(query)
+        defer { statement.reset() }
+        statement.bind(repeat each values)
+        var found: [Result] = []
+        while try statement.step() {
+            if let result = try read(statement) { found.append(result) }
+        }
+        return found
+    }
+
     /// Prepares a statement with variable SQL. The caller must finalize it.
     func temporaryStatement(_ sql: String) throws(StorageError) -> Statement {
         var statement = try prepare(sql, flags: 0)
@@ -167,11 +199,12 @@ final class Connection {
     var changes: Int64 { sqlite3_total_changes64(handle) }
 
     /// Returns the single integer of a pragma or a count.
-    func integer(_ query: Query) throws(StorageError) -> Int64 {
-        let statement = try statement(query)
-        defer { statement.reset() }
-        return try statement.step() ? statement.int64(0) : 0
-    }
+    func integer(_ query: Query) throws(StorageError) -> Int64 { try first(query) { $0.int64(0) } ?? 0 }
+
+    private static let userVersion = Query("PRAGMA user_version")
+
+    /// The number of the index's format.
+    var version: Int { get throws(StorageError) { Int(try integer(Self.userVersion)) } }
 
     /// Starts updating `logPages`. SQLite then no longer checkpoints by itself.
     func watchLog() {
@@ -205,15 +238,10 @@ final class Connection {
     }
 
     private static func escaped(_ path: String) -> String {
-        var result = ""
-        for byte in path.utf8 {
-            switch byte {
-            case 0x3f, 0x23, 0x25:
-                result += "%" + String(byte, radix: 16, uppercase: true)
-            default: result.unicodeScalars.append(Unicode.Scalar(byte))
-            }
+        path.utf8.reduce(into: "") { text, byte in
+            let isPlain = byte < 0x80 && !"?#%".utf8.contains(byte)
+            if isPlain { text.unicodeScalars.append(Unicode.Scalar(byte)) } else { text += PercentCoding.encode(byte) }
         }
-        return result
     }
 }
 

@@ -99,11 +99,7 @@ final class IndexWriter: Sendable {
     private var waitingSince: ContinuousClock.Instant { lock?.blockedSince ?? .now }
 
     /// The write lock; nil if it cannot be opened, which the next change reports.
-    private var lock: BoundedLock? {
-        guard case .success(let lock) = Result(catching: { () throws(StorageError) in try session.writeLock() })
-        else { return nil }
-        return lock
-    }
+    private var lock: BoundedLock? { bestEffort(session.writeLock) }
 
     /// Commits the due jobs. `all`: also jobs that could wait longer for a group commit.
     private func drain(all: Bool = false) {

@@ -239,13 +239,11 @@ extension Schema {
 }
 
 extension Connection {
-    private static let userVersion = Query("PRAGMA user_version")
-
     /// Migrates an index of an older format, step by step in one transaction. Does nothing if another process has
     /// already done so. The write lock must be held.
     func migrate() throws(StorageError) {
         try transaction { () throws(StorageError) in
-            var version = Int(try integer(Self.userVersion))
+            var version = try version
             while version < Schema.version, let step = Schema.migrations[version] {
                 try execute(step)
                 version += 1

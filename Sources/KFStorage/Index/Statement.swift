@@ -9,37 +9,15 @@ struct Statement {
     var isOwn = true
 
     // SQLITE_TRANSIENT: SQLite copies bound values.
-    private static var copied: sqlite3_destructor_type? { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+    fileprivate static var copied: sqlite3_destructor_type? { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
-    func bind(_ index: Int32, _ value: Int64) { sqlite3_bind_int64(handle, index, value) }
-
-    func bind(_ index: Int32, _ value: Int64?) {
-        if let value { sqlite3_bind_int64(handle, index, value) } else { sqlite3_bind_null(handle, index) }
-    }
-
-    func bind(_ index: Int32, _ value: String?) {
-        guard var value else {
-            sqlite3_bind_null(handle, index)
-            return
+    /// Binds the parameters, from the first one on.
+    func bind<each Value: Bindable>(_ values: repeat each Value) {
+        var index: Int32 = 0
+        for value in repeat each values {
+            index += 1
+            value.bind(to: self, at: index)
         }
-        _ = value.withUTF8 { utf8 in
-            utf8.withMemoryRebound(to: CChar.self) { text in
-                // An empty buffer may have no address, and a null pointer would bind NULL.
-                if let start = text.baseAddress {
-                    sqlite3_bind_text(handle, index, start, Int32(clamping: text.count), Self.copied)
-                } else {
-                    sqlite3_bind_text(handle, index, "", 0, Self.copied)
-                }
-            }
-        }
-    }
-
-    func bind(_ index: Int32, _ value: Digest?) {
-        guard let value else {
-            sqlite3_bind_null(handle, index)
-            return
-        }
-        value.withBytes { _ = sqlite3_bind_blob(handle, index, $0.baseAddress, 32, Self.copied) }
     }
 
     /// Advances to the next row. Returns false when there is none.
@@ -120,6 +98,34 @@ struct Statement {
     }
 
     private func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+}
+
+/// A value of a statement's parameter.
+protocol Bindable {
+    func bind(to statement: Statement, at index: Int32)
+}
+
+extension Int64: Bindable {
+    func bind(to statement: Statement, at index: Int32) { sqlite3_bind_int64(statement.handle, index, self) }
+}
+
+extension String: Bindable {
+    func bind(to statement: Statement, at index: Int32) {
+        let count = Int32(clamping: utf8.count)
+        _ = withCString { sqlite3_bind_text(statement.handle, index, $0, count, Statement.copied) }
+    }
+}
+
+extension Digest: Bindable {
+    func bind(to statement: Statement, at index: Int32) {
+        withBytes { _ = sqlite3_bind_blob(statement.handle, index, $0.baseAddress, 32, Statement.copied) }
+    }
+}
+
+extension Optional: Bindable where Wrapped: Bindable {
+    func bind(to statement: Statement, at index: Int32) {
+        if let self { self.bind(to: statement, at: index) } else { sqlite3_bind_null(statement.handle, index) }
+    }
 }
 
 extension StorageError {

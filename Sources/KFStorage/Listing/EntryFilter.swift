@@ -71,16 +71,16 @@ package struct EntryFilter: Sendable, Equatable {
     }
 
     func bind(_ statement: Statement, after row: Int64) {
-        statement.bind(1, row)
+        row.bind(to: statement, at: 1)
         host?.bind(statement)
-        if let glob { statement.bind(3, glob) }
-        if let identifier { statement.bind(4, identifier) }
-        if let createdBefore { statement.bind(5, createdBefore.milliseconds) }
-        if let accessedBefore { statement.bind(6, accessedBefore.milliseconds) }
-        if let expiredAt { statement.bind(7, expiredAt.milliseconds) }
-        if let format { statement.bind(12, format) }
-        if let largerThan { statement.bind(13, largerThan) }
-        for (index, tag) in tags.enumerated() { statement.bind(Int32(Self.firstTag + index), tag) }
+        glob?.bind(to: statement, at: 3)
+        identifier?.bind(to: statement, at: 4)
+        createdBefore?.milliseconds.bind(to: statement, at: 5)
+        accessedBefore?.milliseconds.bind(to: statement, at: 6)
+        expiredAt?.milliseconds.bind(to: statement, at: 7)
+        format?.bind(to: statement, at: 12)
+        largerThan?.bind(to: statement, at: 13)
+        for (index, tag) in tags.enumerated() { tag.bind(to: statement, at: Int32(Self.firstTag + index)) }
     }
 }
 

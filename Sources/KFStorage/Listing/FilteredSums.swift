@@ -15,7 +15,7 @@ extension Connection {
             """)
         defer { groups.finalize() }
         filter.bind(groups, after: .min)
-        groups.bind(14, now.milliseconds)
+        now.milliseconds.bind(to: groups, at: 14)
         var sums = FilteredSums()
         while try groups.step() {
             let (entries, bytes) = (Int(groups.count(3)), groups.count(4))
@@ -96,14 +96,7 @@ extension Connection {
 
     /// Returns the entries of an object. Scans the table: an index for this rare query is not worth its cost.
     func entries(ofObject row: Int64) throws(StorageError) -> [Entry] {
-        let find = try statement(Self.entriesByObject)
-        defer { find.reset() }
-        find.bind(1, row)
-        var entries: [Entry] = []
-        while try find.step() {
-            if let entry = try taggedEntry(row: find.int64(0)) { entries.append(entry) }
-        }
-        return entries
+        try all(Self.entriesByObject, row) { row throws(StorageError) in try taggedEntry(row: row.int64(0)) }
     }
 }
 

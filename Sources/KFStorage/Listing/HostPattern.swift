@@ -46,11 +46,11 @@ public struct HostPattern: Sendable, Hashable {
     }
 
     func bind(_ statement: Statement) {
-        statement.bind(2, glob)
+        glob.bind(to: statement, at: 2)
         guard let port else { return }
-        statement.bind(10, ":\(port)")
-        if port == 80 { statement.bind(11, "http://*") }
-        if port == 443 { statement.bind(11, "https://*") }
+        ":\(port)".bind(to: statement, at: 10)
+        if port == 80 { "http://*".bind(to: statement, at: 11) }
+        if port == 443 { "https://*".bind(to: statement, at: 11) }
     }
 
     /// Splits a text into the host (an IPv6 address in brackets) and the digits of the port.

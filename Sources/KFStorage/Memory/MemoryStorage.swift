@@ -8,19 +8,19 @@ import Synchronization
 package final class MemoryStorage<Value: Sendable>: Sendable {
     private struct Contents {
         var configuration: MemoryStorageConfig
-        var list = RecencyList<Value>()
+        var list = RecencyList()
         var removals: UInt64 = 0
         /// The number of the valid sweep schedule; sweeps planned for an earlier interval have another number.
         var sweep: UInt64 = 0
         var isSweepPlanned = false
 
         /// Evicts the least recently used values until the limits are kept, and returns them.
-        mutating func trim() -> [Value] {
-            var removed: [Value] = []
+        mutating func trim() -> [RecencyNode] {
+            var removed: [RecencyNode] = []
             while list.cost > configuration.totalCostLimit || list.count > configuration.countLimit,
-                let value = list.removeOldest()
+                let node = list.removeOldest()
             {
-                removed.append(value)
+                removed.append(node)
             }
             return removed
         }
@@ -32,6 +32,17 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
             return Sweep(number: sweep, interval: configuration.cleanInterval)
         }
     }
+
+    private final class Node: RecencyNode, @unchecked Sendable {
+        let value: Value
+
+        init(_ value: Value, key: EntryKey, cost: Int, timeToLive: Int64?, expires: Timestamp) {
+            self.value = value
+            super.init(key: key, cost: cost, timeToLive: timeToLive, expires: expires)
+        }
+    }
+
+    private static func value(_ node: RecencyNode) -> Value { unsafeDowncast(node, to: Node.self).value }
 
     private struct Sweep {
         let number: UInt64
@@ -74,7 +85,7 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
     ) -> Bool {
         let now = clock.now()
         // Removed values are released outside the lock, because freeing a large bitmap takes long.
-        let (isKept, removed, sweep) = state.withLock { state -> (Bool, [Value], Sweep?) in
+        let (isKept, removed, sweep) = state.withLock { state -> (Bool, [RecencyNode], Sweep?) in
             if let removals, removals != state.removals { return (false, [], nil) }
             let expiration = expiration ?? state.configuration.expiration
             var removed = state.list.remove(key).map { [$0] } ?? []
@@ -82,8 +93,9 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
                 return (false, removed, nil)
             }
             state.list.insert(
-                value, for: key, cost: cost, timeToLive: expiration.timeToLive(from: now),
-                expires: expiration.expiry(from: now))
+                Node(
+                    value, key: key, cost: cost, timeToLive: expiration.timeToLive(from: now),
+                    expires: expiration.expiry(from: now)))
             removed += state.trim()
             return (true, removed, state.nextSweep())
         }
@@ -95,10 +107,10 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
     /// Changes the cost of a value that has grown. Returns false without a change if the value is gone, or if the cost
     /// alone exceeds the cost limit.
     package func setCost(_ cost: Int, of key: EntryKey, where isSame: @Sendable (Value) -> Bool) -> Bool {
-        let (isChanged, removed) = state.withLock { state -> (Bool, [Value]) in
-            guard cost <= state.configuration.totalCostLimit, state.list.setCost(cost, of: key, where: isSame) else {
-                return (false, [])
-            }
+        let (isChanged, removed) = state.withLock { state -> (Bool, [RecencyNode]) in
+            guard cost <= state.configuration.totalCostLimit, let node = state.list[key], isSame(Self.value(node))
+            else { return (false, []) }
+            state.list.setCost(cost, of: node)
             return (true, state.trim())
         }
         withExtendedLifetime(removed) {}
@@ -109,18 +121,21 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
     package func value(for key: EntryKey, extending: ExpirationExtending = .cacheTime) -> Value? {
         let now = clock.now()
         return state.withLock { state in
-            state.list.use(key) { node in
-                guard node.expires > now else { return false }
-                node.expires = extending.expiry(after: now, timeToLive: node.timeToLive, current: node.expires)
-                return true
+            guard let node = state.list[key] else { return nil }
+            guard node.expires > now else {
+                _ = state.list.remove(key)
+                return nil
             }
+            node.expires = extending.expiry(after: now, timeToLive: node.timeToLive, current: node.expires)
+            state.list.renew(node)
+            return Self.value(node)
         }
     }
 
     /// Returns whether a fresh value is cached. Does not count as a use.
     package func isCached(_ key: EntryKey) -> Bool {
         let now = clock.now()
-        return state.withLock { $0.list.expiry(of: key).map { $0 > now } ?? false }
+        return state.withLock { $0.list[key].map { $0.expires > now } ?? false }
     }
 
     /// The number of removals on demand. A value that was read elsewhere before the last removal must not be stored.
@@ -138,7 +153,7 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
     package func remove(where isMeant: @Sendable (EntryKey) -> Bool) {
         let removed = state.withLock { state in
             state.removals += 1
-            return state.list.remove(where: isMeant)
+            return state.list.remove { isMeant($0.key) }
         }
         withExtendedLifetime(removed) {}
     }
@@ -155,7 +170,7 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
 
     package func removeExpired() {
         let now = clock.now()
-        let removed = state.withLock { $0.list.sweep(now) }
+        let removed = state.withLock { $0.list.remove { $0.expires <= now } }
         withExtendedLifetime(removed) {}
     }
 
@@ -176,10 +191,10 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
 
     private func carryOut(_ sweep: Sweep) {
         let now = clock.now()
-        let (removed, next) = state.withLock { state -> ([Value], Sweep?) in
+        let (removed, next) = state.withLock { state -> ([RecencyNode], Sweep?) in
             guard state.sweep == sweep.number else { return ([], nil) }
             state.isSweepPlanned = false
-            return (state.list.sweep(now), state.nextSweep())
+            return (state.list.remove { $0.expires <= now }, state.nextSweep())
         }
         plan(next)
         withExtendedLifetime(removed) {}

@@ -53,11 +53,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
     }
 
     package func write(_ text: String) throws(StorageError) {
-        var text = text
-        let written: Result<Void, StorageError> = text.withUTF8 { utf8 in
-            Result { () throws(StorageError) in try write(UnsafeRawBufferPointer(utf8)) }
-        }
-        try written.get()
+        try Array(text.utf8).withBytes { bytes throws(StorageError) in try write(bytes) }
     }
 
     /// Reads up to the buffer's length. Returns 0 at the end of the file.
@@ -91,12 +87,9 @@ package struct FileDescriptor: ~Copyable, Sendable {
                 guard bytes.count <= limit else { throw .system(call: "read", path: path, errno: EFBIG) }
                 bytes.append(contentsOf: repeatElement(0, count: min(bytes.count, limit - bytes.count + 1)))
             }
-            let count: Int
-            do {
-                count = try bytes.withUnsafeMutableBytes { buffer in
-                    try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
-                }
-            } catch let error as StorageError { throw error } catch { preconditionFailure("\(error)") }
+            let count = try bytes.withMutableBytes { buffer throws(StorageError) in
+                try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+            }
             if count == 0 { break }
             filled += count
         }

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 import Synchronization
 
 /// Open-file-description locks on single bytes of a file.
@@ -58,8 +59,9 @@ package final class FileLock: Sendable {
     /// Returns the process that holds a traditional lock (`lockf`). The kernel does not report the holder of an OFD
     /// lock.
     func traditionalHolder(byte: Int64) -> pid_t? {
-        let found = Result { () throws(StorageError) in try conflict(byte: byte) }
-        guard case .success(let lock) = found, lock.l_type != Int16(F_UNLCK), lock.l_pid > 0 else { return nil }
+        guard let lock = bestEffort({ try conflict(byte: byte) }), lock.l_type != Int16(F_UNLCK), lock.l_pid > 0 else {
+            return nil
+        }
         return lock.l_pid
     }
 
@@ -72,12 +74,9 @@ package final class FileLock: Sendable {
     /// Reads `count` 64-bit numbers of the file, from number `first` on. Numbers past the end of the file are 0.
     func read(words count: Int, from first: Int = 0) throws(StorageError) -> [Int64] {
         var words = [Int64](repeating: 0, count: count)
-        let result = words.withUnsafeMutableBytes { buffer in
-            Result { () throws(StorageError) in
-                try retry("read", file.path) { pread(file.raw, buffer.baseAddress, buffer.count, off_t(first * 8)) }
-            }
+        try words.withMutableBytes { buffer throws(StorageError) in
+            _ = try retry("read", file.path) { pread(file.raw, buffer.baseAddress, buffer.count, off_t(first * 8)) }
         }
-        _ = try result.get()
         return words.map(Int64.init(littleEndian:))
     }
 
@@ -85,12 +84,9 @@ package final class FileLock: Sendable {
     func map(words count: Int) -> MappedWords? { MappedWords(file, atLeast: count) }
 
     func write(words: [Int64], from first: Int = 0) throws(StorageError) {
-        let result = words.map(\.littleEndian).withUnsafeBytes { buffer in
-            Result { () throws(StorageError) in
-                try retry("write", file.path) { pwrite(file.raw, buffer.baseAddress, buffer.count, off_t(first * 8)) }
-            }
+        try words.map(\.littleEndian).withBytes { buffer throws(StorageError) in
+            _ = try retry("write", file.path) { pwrite(file.raw, buffer.baseAddress, buffer.count, off_t(first * 8)) }
         }
-        _ = try result.get()
     }
 
     private static func request(_ type: Int32, _ byte: Int64) -> flock {
@@ -115,12 +111,7 @@ enum LockHolder {
     /// Returns what changes while the holders of the write lock work: the number of commits, and the holder's number.
     static func signs(in file: FileLock) -> [Int64]? {
         // The words are neighbours. If they cannot be read, the holder counts as silent.
-        guard
-            case .success(let signs) = Result(catching: { () throws(StorageError) in
-                try file.read(words: 2, from: CommitCount.word)
-            })
-        else { return nil }
-        return signs
+        bestEffort { try file.read(words: 2, from: CommitCount.word) }
     }
 
     /// Clears the number; call it before the lock is released.
@@ -135,8 +126,7 @@ enum LockHolder {
     /// `isNoted`: holders of the lock write their number into the file.
     static func describe(_ file: FileLock, byte: Int64, isNoted: Bool) -> String {
         if let pid = file.traditionalHolder(byte: byte) { return describe(pid) }
-        let noted = Result { () throws(StorageError) in try file.read(words: 1, from: word)[0] }
-        guard isNoted, case .success(let number) = noted,
+        guard isNoted, let number = bestEffort({ try file.read(words: 1, from: word)[0] }),
             let pid = pid_t(exactly: number), pid > 0
         else { return "another process" }
         return describe(pid)
@@ -145,20 +135,14 @@ enum LockHolder {
     private static func describe(_ pid: pid_t) -> String {
         // "4711 (name) S ...": the name may hold anything, parentheses too. A process that is gone, or in another
         // container, holds nothing that can be named.
-        guard let line = status(of: pid), let open = line.firstIndex(of: "("), let close = line.lastIndex(of: ")")
-        else { return "another process" }
+        let read = bestEffort { try FileDescriptor.open("/proc/\(pid)/stat", O_RDONLY).readAll(limit: 4096) }
+        let line = String(decoding: read ?? [], as: UTF8.self)
+        guard let open = line.firstIndex(of: "("), let close = line.lastIndex(of: ")") else { return "another process" }
         let name = line[line.index(after: open)..<close]
         let isStopped = line[close...].dropFirst(2).first.map { "Tt".contains($0) } == true
         return "process \(pid) (\(name)\(isStopped ? ", stopped" : ""))"
     }
 
-    private static func status(of pid: pid_t) -> String? {
-        let read = Result { () throws(StorageError) in
-            try FileDescriptor.open("/proc/\(pid)/stat", O_RDONLY).readAll(limit: 4096)
-        }
-        guard case .success(let bytes) = read else { return nil }
-        return String(decoding: bytes, as: UTF8.self)
-    }
 }
 
 /// A memory mapping of the first 64-bit numbers of a file that other processes write.

@@ -84,9 +84,10 @@ package enum StorageError: Error, Equatable, Sendable {
     }
 }
 
-/// Runs `body` and drops its error. Each use says why the error does not matter.
-package func bestEffort<Value>(_ body: () throws -> Value) {
-    do { _ = try body() } catch {}
+/// Runs `body`, and returns nil in place of its error. Each use says why the error does not matter.
+@discardableResult
+package func bestEffort<Value: ~Copyable, Failure: Error>(_ body: () throws(Failure) -> Value) -> Value? {
+    do { return try body() } catch { return nil }
 }
 
 /// Returns the system's text for an errno.

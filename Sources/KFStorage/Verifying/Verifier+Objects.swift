@@ -15,7 +15,7 @@ extension Verifier {
         var unread: [ObjectRow] = []
         for folder in UInt8.min...UInt8.max {
             let contents = try FolderContents(storage, folder)
-            let rows = try read { connection throws(StorageError) in
+            let rows = try storage.read { connection throws(StorageError) in
                 try connection.objects(from: contents.firstRow, to: contents.lastRow)
             }
             let (suspects, whole) = contents.compare(with: rows)
@@ -54,7 +54,7 @@ extension Verifier {
     /// Removes the orphans of a folder, without reading files.
     func removeOrphans(in folder: UInt8) throws(StorageError) {
         let contents = try FolderContents(storage, folder)
-        let rows = try read { connection throws(StorageError) in
+        let rows = try storage.read { connection throws(StorageError) in
             try connection.objects(from: contents.firstRow, to: contents.lastRow)
         }
         var orphans = contents.compare(with: rows).suspects.filter { $0.kind == .orphan }
@@ -81,7 +81,8 @@ extension Verifier {
         guard !suspects.isEmpty else { return }
         let rows = Set(suspects.compactMap { $0.row?.row })
         let users =
-            rows.isEmpty ? [:] : try read { connection throws(StorageError) in try connection.entries(ofObjects: rows) }
+            rows.isEmpty
+            ? [:] : try storage.read { connection throws(StorageError) in try connection.entries(ofObjects: rows) }
         let storage = storage
         let repairs = repairs
         try secondLook(suspects) { suspect, connection throws(StorageError) in

@@ -116,7 +116,7 @@ final class Verifier {
         if repairs { return try storage.writer.perform(body) }
         try lock?.acquire()
         defer { lock?.release() }
-        return try storage.session.reader.withLock { connection throws(StorageError) in try body(connection) }
+        return try storage.read { connection throws(StorageError) in try body(connection) }
     }
 }
 
@@ -129,7 +129,7 @@ struct Settled: Sendable {
 /// The checks of the index against itself.
 extension Verifier {
     func checkIndex() throws(StorageError) {
-        let complaints = try read { connection throws(StorageError) in try connection.complaints() }
+        let complaints = try storage.read { connection throws(StorageError) in try connection.complaints() }
         guard !complaints.isEmpty else { return }
         var remaining = complaints
         // SQLite can only repair an index that disagrees with its table.
@@ -149,7 +149,7 @@ extension Verifier {
     func checkEntries() throws(StorageError) {
         var next: Int64? = .min
         while let first = next {
-            let page = try read { connection throws(StorageError) in
+            let page = try storage.read { connection throws(StorageError) in
                 try connection.brokenEntries(from: first, count: Self.page)
             }
             next = page.next
@@ -173,7 +173,7 @@ extension Verifier {
 
     /// Checks for tags whose entry a program removed that knew no tags. One finding stands for all of them.
     private func checkTags() throws(StorageError) {
-        var rows = try read { connection throws(StorageError) in try connection.strayTags(count: Self.page) }
+        var rows = try storage.read { connection throws(StorageError) in try connection.strayTags(count: Self.page) }
         guard !rows.isEmpty else { return }
         while repairs, !rows.isEmpty {
             rows = try storage.writer.perform { connection throws(StorageError) in
@@ -185,38 +185,45 @@ extension Verifier {
     }
 
     private func checkTimes() throws(StorageError) {
-        var first = Int64.min
-        while true {
-            let start = first
-            let rows = try read { connection throws(StorageError) in
-                try connection.timesWithoutEntries(from: start, count: Self.page)
-            }
-            let repairs = repairs
+        let repairs = repairs
+        try forEachPage { connection, first throws(StorageError) in
+            try connection.timesWithoutEntries(from: first, count: Self.page)
+        } look: { rows throws(StorageError) in
             try secondLook(rows) { row, connection throws(StorageError) in
-                guard try connection.timesWithoutEntries(from: row, count: 1).first == row else { return nil }
+                guard try connection.timesWithoutEntries(from: row, count: 1).found.first == row else { return nil }
                 if repairs { try connection.removeTimes(row: row) }
                 return Settled(
                     finding: CacheFinding(.brokenRow, "times of an entry that does not exist (row \(row))"),
                     isRepaired: repairs)
             }
-            guard let last = rows.last, rows.count == Self.page, last < .max else { return }
-            first = last + 1
+        }
+    }
+
+    /// Calls `look` with each page of what `read` finds in the index, which begins with a row.
+    private func forEachPage<Item: Sendable>(
+        _ read: (Connection, Int64) throws(StorageError) -> (next: Int64?, found: [Item]),
+        look: ([Item]) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var next: Int64? = .min
+        while let first = next {
+            let page = try storage.read { connection throws(StorageError) in try read(connection, first) }
+            next = page.next
+            try look(page.found)
         }
     }
 
     /// Checks for rows of objects that name no file: another program has written them, or the disk has damaged them.
     func checkObjectRows() throws(StorageError) {
-        var next: Int64? = .min
-        while let first = next {
-            let rows = try read { connection throws(StorageError) in
-                try connection.unusableObjects(from: first, count: Self.page)
-            }
+        let repairs = repairs
+        try forEachPage { connection, first throws(StorageError) in
+            try connection.unusableObjects(from: first, count: Self.page)
+        } look: { rows throws(StorageError) in
             let users =
                 rows.isEmpty
-                ? [:] : try read { connection throws(StorageError) in try connection.entries(ofObjects: Set(rows)) }
-            let repairs = repairs
+                ? [:]
+                : try storage.read { connection throws(StorageError) in try connection.entries(ofObjects: Set(rows)) }
             try secondLook(rows) { row, connection throws(StorageError) in
-                guard try connection.unusableObjects(from: row, count: 1).first == row else { return nil }
+                guard try connection.unusableObjects(from: row, count: 1).found.first == row else { return nil }
                 let entries = users[row] ?? []
                 if repairs {
                     for entry in entries { try connection.removeEntry(row: entry.row) }
@@ -227,20 +234,16 @@ extension Verifier {
                     "an object with an invalid hash, extension or size (row \(row))")
                 return Settled(finding: finding, isRepaired: repairs)
             }
-            next = rows.last.flatMap { rows.count == Self.page && $0 < .max ? $0 + 1 : nil }
         }
     }
 
     func checkReferences() throws(StorageError) {
-        var next: Int64? = .min
-        while let first = next {
-            let page = try read { connection throws(StorageError) in
-                try connection.wrongReferences(from: first, count: Self.page)
-            }
-            next = page.next
-            let storage = storage
-            let repairs = repairs
-            try secondLook(page.found) { wrong, connection throws(StorageError) in
+        let storage = storage
+        let repairs = repairs
+        try forEachPage { connection, first throws(StorageError) in
+            try connection.wrongReferences(from: first, count: Self.page)
+        } look: { found throws(StorageError) in
+            try secondLook(found) { wrong, connection throws(StorageError) in
                 guard try connection.objectRow(wrong.row.row) == wrong.row else { return nil }
                 if repairs {
                     guard try connection.correct(wrong) else { return nil }
@@ -259,7 +262,7 @@ extension Verifier {
     }
 
     func checkCounts() throws(StorageError) {
-        let found = try read { connection throws(StorageError) in try connection.countDifferences() }
+        let found = try storage.read { connection throws(StorageError) in try connection.countDifferences() }
         let repairs = repairs
         try secondLook(found) { difference, connection throws(StorageError) in
             if repairs { try connection.apply(difference) }
@@ -268,11 +271,5 @@ extension Verifier {
                 "\(difference.label): off by \(difference.corrections.map { "\($0)" }.joined(separator: ", "))")
             return Settled(finding: finding, isRepaired: repairs)
         }
-    }
-
-    func read<Value>(
-        _ body: (Connection) throws(StorageError) -> sending Value
-    ) throws(StorageError) -> sending Value {
-        try storage.session.reader.withLock { connection throws(StorageError) in try body(connection) }
     }
 }
