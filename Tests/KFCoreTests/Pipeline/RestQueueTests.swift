@@ -14,6 +14,8 @@ struct RestQueueTests {
 
     private func job(_ number: Int) throws -> ImageJob {
         let source = Source.network(try RequestURL("http://h/\(number).png"))
+        // While the cache is not open, each looks for a partial body on a thread of its own.
+        _ = try fixture.manager.cache.storage()
         let retrieval = Retrieval(source, OptionsBox(ManagerFixture.options()), fixture.manager.cache)
         return ImageJob(fixture.manager, retrieval, for: ended, number: number)
     }
