@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 extension PrefetchWish {
     /// Returns the retrievals of each item, or the error of its record. Modifiers without an identity run.

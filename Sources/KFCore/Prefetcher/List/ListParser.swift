@@ -1,5 +1,6 @@
 import KFImaging
 import KFSystem
+import KFTerms
 
 /// The parser of one list's records.
 struct ListParser {
