@@ -62,13 +62,21 @@ struct PrefetchFlights {
     private enum Job {
         case image(ImageJob)
         case variants(VariantsJob)
+
+        func cancel(onlyWaiting: Bool) {
+            switch self {
+            case .image(let job): if onlyWaiting { job.cancelUnlessStarted() } else { job.cancel() }
+            case .variants(let job): if onlyWaiting { job.cancelUnlessStarted() } else { job.cancel() }
+            }
+        }
     }
 
     private let manager: KingfisherManager
     private let forms: [OptionsBox]
     private let inbox: PrefetchInbox
-    private var flights: [Int: (item: PrefetchItem, job: Job)] = [:]
-    private var next = 0
+    /// The items by the numbers of their jobs, which are used again.
+    private var flights: [(item: PrefetchItem, job: Job)?] = []
+    private var free: [Int] = []
 
     init(_ manager: KingfisherManager, _ forms: [OptionsBox], _ inbox: PrefetchInbox) {
         self.manager = manager
@@ -78,23 +86,24 @@ struct PrefetchFlights {
 
     /// Starts items. Those that need a fetch are started together.
     mutating func start(_ wishes: ArraySlice<PrefetchWish>) {
-        guard !wishes.isEmpty else { return }
+        if wishes.isEmpty { return }
         var jobs: [ImageJob] = []
         jobs.reserveCapacity(wishes.count)
-        for wish in wishes {
-            guard case .success(let source) = wish.item.source else { continue }
-            next += 1
-            let retrievals =
-                wish.retrievals.isEmpty
-                ? forms.map { Retrieval(source, wish.item.options($0), manager.cache) } : wish.retrievals
+        for index in wishes.indices {
+            var retrievals = wishes[index].retrievals
+            if retrievals.isEmpty, case .success(let source) = wishes[index].item.source {
+                retrievals = forms.map { Retrieval(source, wishes[index].item.options($0), manager.cache) }
+            }
+            let slot = free.popLast() ?? flights.count
+            if slot == flights.count { flights.append(nil) }
             if retrievals.count == 1 {
-                let job = ImageJob(manager, retrievals[0], for: inbox, number: next)
-                (job.hasLooked, job.commitsSeen) = (wish.isKnownMissing, wish.commitsSeen)
-                flights[next] = (wish.item, .image(job))
+                let job = ImageJob(manager, retrievals[0], for: inbox, number: slot)
+                (job.hasLooked, job.commitsSeen) = (wishes[index].isKnownMissing, wishes[index].commitsSeen)
+                flights[slot] = (wishes[index].item, .image(job))
                 jobs.append(job)
             } else {
-                let job = VariantsJob(manager, retrievals.map { .success($0) }, for: inbox, number: next)
-                flights[next] = (wish.item, .variants(job))
+                let job = VariantsJob(manager, retrievals.map { .success($0) }, for: inbox, number: slot)
+                flights[slot] = (wishes[index].item, .variants(job))
                 job.start()
             }
         }
@@ -102,20 +111,14 @@ struct PrefetchFlights {
     }
 
     /// Removes an ended item, and returns its outcome.
-    mutating func land(
-        _ number: Int, _ results: [Result<RetrieveImageResult, KingfisherError>], _ attempts: Int
-    ) -> PrefetchOutcome? {
-        guard let item = flights.removeValue(forKey: number)?.item else { return nil }
-        return PrefetchOutcome(item: item, ending: .retrieved(results.map(PrefetchResult.init)), attempts: attempts)
+    mutating func land(_ slot: Int, _ results: [PrefetchResult], attempts: Int) -> PrefetchOutcome? {
+        guard let item = flights[slot].take()?.item else { return nil }
+        free.append(slot)
+        return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: attempts)
     }
 
     /// Cancels the items, or only those whose transfer has not started. Each of them then ends as cancelled.
     func cancel(onlyWaiting: Bool = false) {
-        for flight in flights.values {
-            switch flight.job {
-            case .image(let job): if onlyWaiting { job.cancelUnlessStarted() } else { job.cancel() }
-            case .variants(let job): if onlyWaiting { job.cancelUnlessStarted() } else { job.cancel() }
-            }
-        }
+        for flight in flights { flight?.job.cancel(onlyWaiting: onlyWaiting) }
     }
 }
