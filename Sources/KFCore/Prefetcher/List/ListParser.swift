@@ -1,7 +1,6 @@
 import KFImaging
 import KFSystem
 
-/// The parser of one list's records.
 struct ListParser {
     private let format: ListFormat
     private let options: ListOptions
