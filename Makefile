@@ -8,6 +8,7 @@ RUNS ?=
 WORK ?= prefetch
 STRESS ?=
 REMOTES ?=
+SUITES ?=
 
 KF := .build/release/kf
 
@@ -18,8 +19,8 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build unit test engines spark remotes example docs stress demo bench profile gallery fuzz lint format \
-	install clean
+.PHONY: help setup build unit test threads engines spark remotes example docs stress demo bench profile gallery fuzz lint \
+	format install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +40,9 @@ unit: ## Run the unit tests: no nginx, no release build
 
 test: build ## Run all tests: unit, measuring, and end-to-end against the release binary and nginx
 	@KF_BINARY="$(CURDIR)/$(KF)" SWIFT="$(SWIFT)" Tests/Support/test.sh all
+
+threads: setup ## Run the tests of pipeline, remotes, storage and engine under ThreadSanitizer (SUITES=REGEX)
+	@SWIFT="$(SWIFT)" Tests/Threads/run.sh $(SUITES)
 
 engines: build ## Try kf as the worker of a Slurm cluster of two nodes, and of Python (kf_partition.py)
 	@Tests/Support/setup.sh python3 slurmctld slurmd slurm-client

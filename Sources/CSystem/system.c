@@ -111,9 +111,9 @@ void kf_keep_freed_memory(void) {
     (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
     (void)mallopt(M_TOP_PAD, 4 << 20);
     (void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    // With the default of eight arenas a core, each worker thread keeps the memory of its own peak: 60 MiB for 100,000
-    // images instead of 45.
-    (void)mallopt(M_ARENA_MAX, 2);
+    // Threads free what others allocated, and wait for each other's arenas: with two arenas these were most futexes of a
+    // run. With the default of eight a core, memory would grow with the cores.
+    (void)mallopt(M_ARENA_MAX, 8);
 #endif
 }
 

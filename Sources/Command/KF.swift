@@ -94,7 +94,6 @@ package enum KF {
         return family.isEmpty ? nil : family
     }
 
-    /// The command that the words begin with.
     private static func find(_ words: ArraySlice<String>) throws(UsageError) -> CommandSpec {
         if let command = CommandTable.all.first(where: { words.starts(with: $0.words) }) { return command }
         let first = words.first ?? ""

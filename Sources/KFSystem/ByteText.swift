@@ -1,4 +1,3 @@
-/// Numbers of bytes in text.
 package enum ByteText {
     private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
 

@@ -52,7 +52,7 @@ extension EndToEnd {
             arguments: [
                 "format gif", "format=gif", "--format gif", "  format:\tgif  ", "format = \"gif\" # small",
                 "# a comment\n\nformat = gif # small\r\n", "quality = 3\nformat = gif\nsort = size",
-                "quality = 3\nquality = 4\nformat = gif",
+                "quality = 3\nquality = 4\nformat = gif", "quality = 3\r\nformat = gif\r\n",
                 "no-srgb\nsrgb = off\nformat \"\\gif\"".replacing("\\g", with: "g"),
             ])
         func spellings(text: String) async throws {

@@ -25,7 +25,7 @@ struct ConfigFile: Sendable {
     private init(path: String, text: String, known: [OptionSpec]) throws(UsageError) {
         self.path = path
         var number = 0
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+        for line in text.split(omittingEmptySubsequences: false, whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
             number += 1
             do throws(UsageError) {
                 if let entry = try ConfigLine(line) { try take(entry, number, known) }

@@ -9,57 +9,88 @@ struct Option<Value: Sendable>: Sendable {
     let parse: @Sendable (Given) throws(UsageError) -> Value
 
     var name: String { spec.name }
+}
 
+extension Option {
     init(
-        _ spec: OptionSpec, absent: Value, parse: @escaping @Sendable (Given) throws(UsageError) -> Value
+        _ name: String, short: Character? = nil, _ group: OptionSpec.Group, value: ValueKind? = nil,
+        _ form: OptionForm<Value>, valueOptional: Bool = false, byDefault: String? = nil, excludes: [String] = [],
+        commandLineAlone: Bool = false, homonym: Bool = false, secret: SecretValue? = nil, decidesEntry: Bool = false,
+        help: String
     ) {
-        self.spec = spec
-        self.absent = absent
-        self.parse = parse
+        spec = OptionSpec(
+            name, short: short, group, value: value ?? form.words, valueOptional: valueOptional,
+            repeatable: form.isRepeatable, byDefault: byDefault ?? form.byDefault, excludes: excludes,
+            commandLineAlone: commandLineAlone, homonym: homonym, secret: secret, decidesEntry: decidesEntry, help: help
+        )
+        (absent, parse) = (form.absent, form.parse)
+    }
+}
+
+/// The way from an option's texts to its value.
+struct OptionForm<Value: Sendable>: Sendable {
+    /// The value when no layer gives one.
+    let absent: Value
+    var isRepeatable = false
+    /// The words of a choice.
+    var words: ValueKind?
+    /// The default as it would be written.
+    var byDefault: String?
+    let parse: @Sendable (Given) throws(UsageError) -> Value
+
+    /// One value, of which the last one counts. Nil stands for the library's default.
+    static func one<Wrapped>(_ reader: ValueReader<Wrapped>) -> Self where Value == Wrapped? {
+        Self(absent: nil) { (given) throws(UsageError) in try reader.read(given) }
     }
 
-    /// An option with one value, of which the last one counts. Nil stands for the library's default.
-    init<Wrapped>(_ spec: OptionSpec, _ reader: ValueReader<Wrapped>) where Value == Wrapped? {
-        self.init(spec, absent: nil) { (given) throws(UsageError) in try reader.read(given) }
+    /// The same, with a reader of its own, which returns nil for a text that is not a value.
+    static func one<Wrapped>(
+        _ takes: @autoclosure @escaping @Sendable () -> String, _ read: @escaping @Sendable (String) -> Wrapped?
+    ) -> Self where Value == Wrapped? {
+        one(ValueReader(takes(), read))
     }
 
-    /// The same, with the properties of its declaration.
-    init<Wrapped>(
-        _ name: String, short: Character? = nil, _ group: OptionSpec.Group, value: ValueKind,
-        _ reader: ValueReader<Wrapped>, byDefault: String? = nil, excludes: [String] = [],
-        commandLineAlone: Bool = false, secret: SecretValue? = nil, decidesEntry: Bool = false, help: String
-    ) where Value == Wrapped? {
-        let spec = OptionSpec(
-            name, short: short, group, value: value, byDefault: byDefault, excludes: excludes,
-            commandLineAlone: commandLineAlone, secret: secret, decidesEntry: decidesEntry, help: help)
-        self.init(spec, reader)
+    /// One value, and a default of the command's own.
+    static func one(default value: Value, _ reader: ValueReader<Value>) -> Self {
+        Self(absent: value, parse: reader.read)
     }
 
-    /// An option with one value and a default of its own.
-    init(_ spec: OptionSpec, default value: Value, _ reader: ValueReader<Value>) {
-        self.init(spec, absent: value) { (given) throws(UsageError) in try reader.read(given) }
-    }
-
-    /// An option that may be repeated, with a value for each time.
-    init<Element>(each spec: OptionSpec, _ reader: ValueReader<Element>) where Value == [Element] {
-        self.init(spec, absent: []) { (given) throws(UsageError) in
+    /// A value for each time that the option is given.
+    static func each<Element>(_ reader: ValueReader<Element>) -> Self where Value == [Element] {
+        Self(absent: [], isRepeatable: true) { (given) throws(UsageError) in
             var values: [Element] = []
             for text in given.texts { values.append(try reader.read(given.only(text))) }
             return values
         }
     }
+
+    /// One of several words.
+    static func choice(
+        _ words: @escaping @Sendable () -> [String], default word: String?, _ value: Value,
+        _ make: @escaping @Sendable (String) -> Value?
+    ) -> Self {
+        Self(
+            absent: value, words: ValueKind(words: words), byDefault: word,
+            parse: ValueReader.choice(words, make).read)
+    }
 }
 
-extension Option where Value == Bool {
+extension OptionForm where Value == Bool {
     /// A switch, which is off unless a layer turns it on.
-    init(
-        flag name: String, short: Character? = nil, _ group: OptionSpec.Group, excludes: [String] = [],
-        commandLineAlone: Bool = false, decidesEntry: Bool = false, help: String
-    ) {
-        let spec = OptionSpec(
-            name, short: short, group, excludes: excludes, commandLineAlone: commandLineAlone,
-            decidesEntry: decidesEntry, help: help)
-        self.init(spec, absent: false) { (given) throws(UsageError) in given.isOn }
+    static var flag: Self { Self(absent: false) { (given) throws(UsageError) in given.isOn } }
+}
+
+extension OptionForm where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
+    /// One of the enum's words.
+    static func choice(default value: Value) -> Self {
+        choice({ Value.allCases.map(\.rawValue) }, default: value.rawValue, value, Value.init(rawValue:))
+    }
+}
+
+extension OptionForm where Value: CustomStringConvertible {
+    /// A number, and a default of the command's own.
+    static func number(default value: Value, _ reader: ValueReader<Value>) -> Self {
+        Self(absent: value, byDefault: "\(value)", parse: reader.read)
     }
 }
 
@@ -174,31 +205,5 @@ extension ValueReader where Value == any ImageProcessor {
                 throw UsageError(message: error.message)
             }
         }
-    }
-}
-
-extension Option {
-    /// One of several words. `spec` is given the words and the default.
-    static func choice(
-        _ words: @escaping @Sendable () -> [String], default word: String, _ value: Value,
-        _ make: @escaping @Sendable (String) -> Value?, _ spec: (ValueKind, String) -> OptionSpec
-    ) -> Option {
-        Option(spec(ValueKind(words: words), word), default: value, .choice(words, make))
-    }
-}
-
-extension Option where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
-    /// One of the enum's words.
-    static func choice(default value: Value, _ spec: (ValueKind, String) -> OptionSpec) -> Option {
-        choice({ Value.allCases.map(\.rawValue) }, default: value.rawValue, value, Value.init(rawValue:), spec)
-    }
-}
-
-extension Option where Value: CustomStringConvertible {
-    /// A number with a default of the command's own, whose text `spec` is given.
-    static func number(
-        default value: Value, _ reader: ValueReader<Value>, _ spec: (String) -> OptionSpec
-    ) -> Option {
-        Option(spec("\(value)"), default: value, reader)
     }
 }

@@ -151,7 +151,6 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
     /// Whether the value is one of these words, and nothing else.
     var isChoice: Bool { placeholder.contains("|") && words.count == placeholder.split(separator: "|").count }
 
-    /// Whether the text is one of the literal words.
     func hasWord(_ text: String) -> Bool { words.contains(text.lowercased()) }
 
     /// The parts in lower case, which are literal words.

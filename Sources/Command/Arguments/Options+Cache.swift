@@ -13,35 +13,30 @@ extension Options {
     ]
 
     static let key = Option<String?>(
-        OptionSpec(
-            "key", .cache, value: "KEY", excludes: [ignoreQuery.name, keyIgnore.name], commandLineAlone: true,
-            secret: .userInfo, decidesEntry: true,
-            help: "Store the image of one source under this key instead of its URL"),
-        ValueReader.text(needs: "a key").map(GivenKey.cacheKey))
+        "key", .cache, value: "KEY", .one(ValueReader.text(needs: "a key").map(GivenKey.cacheKey)),
+        excludes: [ignoreQuery.name, keyIgnore.name], commandLineAlone: true, secret: .userInfo, decidesEntry: true,
+        help: "Store the image of one source under this key instead of its URL")
     static let forceRefresh = Option(
-        flag: "force-refresh", .cache, excludes: [onlyFromCache.name], decidesEntry: true,
+        "force-refresh", .cache, .flag, excludes: [onlyFromCache.name], decidesEntry: true,
         help: "Fetch again even if the image is cached")
     static let revalidate = Option(
-        flag: "revalidate", .cache, excludes: [forceRefresh.name, onlyFromCache.name], decidesEntry: true,
+        "revalidate", .cache, .flag, excludes: [forceRefresh.name, onlyFromCache.name], decidesEntry: true,
         help: "Revalidate with the origin even if the cached image is fresh")
     static let onlyFromCache = Option(
-        flag: "only-from-cache", .cache, decidesEntry: true, help: "Use the cache only; a miss is an error")
+        "only-from-cache", .cache, .flag, decidesEntry: true, help: "Use the cache only; a miss is an error")
     static let offline = Option(
-        flag: "offline", .cache, excludes: [forceRefresh.name, revalidate.name, onlyFromCache.name], decidesEntry: true,
+        "offline", .cache, .flag, excludes: [forceRefresh.name, revalidate.name, onlyFromCache.name],
+        decidesEntry: true,
         help: "Make no request, and serve expired images from the cache as well; a miss is an error")
     static let memoryOnly = Option(
-        flag: "memory-only", .cache, excludes: [store.name],
+        "memory-only", .cache, .flag, excludes: [store.name],
         help: "Store nothing on disk; cached images are still used")
-    static let store = Option<StoreChoice>.choice(default: .both) {
-        OptionSpec(
-            "store", .cache, value: $0, byDefault: $1,
-            help: "What to store when -p is given: the original, the processed image, or both")
-    }
+    static let store = Option<StoreChoice>(
+        "store", .cache, .choice(default: .both),
+        help: "What to store when -p is given: the original, the processed image, or both")
     static let expire = Option<StorageExpiration?>(
-        OptionSpec(
-            "expire", .cache, value: "TIME|DATE", byDefault: "7d",
-            help: "How long an image is fresh, or until when (UTC date); never; expired: not stored"),
-        ValueReader("a time such as 7d, a date such as 2030-12-31T18:00+02:00, never or expired") { text in
+        "expire", .cache, value: "TIME|DATE",
+        .one("a time such as 7d, a date such as 2030-12-31T18:00+02:00, never or expired") { text in
             switch text {
             case "never": return .never
             case "expired": return .expired
@@ -49,12 +44,11 @@ extension Options {
                 if let milliseconds = ValueText.milliseconds(text) { return .seconds(Double(milliseconds) / 1000) }
                 return DateText.moment(text).map { .date($0) }
             }
-        })
+        },
+        byDefault: "7d", help: "How long an image is fresh, or until when (UTC date); never; expired: not stored")
     static let extend = Option<ExpirationExtending?>(
-        OptionSpec(
-            "extend", .cache, value: "cache-time|none|TIME", byDefault: "cache-time",
-            help: "Freshness after each use: renewed (cache-time), TIME, or unchanged (none)"),
-        ValueReader("cache-time, none or a time such as 3d") { text in
+        "extend", .cache, value: "cache-time|none|TIME",
+        .one("cache-time, none or a time such as 3d") { text in
             switch text {
             case "cache-time": return .cacheTime
             case "none": return ExpirationExtending.none
@@ -62,92 +56,77 @@ extension Options {
                 guard let milliseconds = ValueText.milliseconds(text), milliseconds > 0 else { return nil }
                 return .expirationTime(.seconds(Double(milliseconds) / 1000))
             }
-        })
+        },
+        byDefault: "cache-time", help: "Freshness after each use: renewed (cache-time), TIME, or unchanged (none)")
     static let ignoreQuery = Option(
-        flag: "ignore-query", .cache, decidesEntry: true,
+        "ignore-query", .cache, .flag, decidesEntry: true,
         help: "Treat URLs that differ only in their query string as one image")
     static let keyIgnore = Option(
-        each: OptionSpec(
-            "key-ignore", .cache, value: "PARAM", repeatable: true, decidesEntry: true,
-            help: "Treat URLs that differ only in this parameter (or pattern, 'X-Amz-*') as one image"),
-        .text(needs: "the name of a parameter, such as 'X-Amz-*'"))
-    static let cachePolicy = Option<CachePolicy?>.choice(
-        { CachePolicy.allCases.map(\.rawValue) }, default: "ttl", nil, { CachePolicy(rawValue: $0) }
-    ) {
-        OptionSpec(
-            "cache-policy", .cache, value: $0, byDefault: $1, decidesEntry: true,
-            help: "Take the freshness from --expire (ttl) or the server's headers (http, RFC 9111)")
-    }
+        "key-ignore", .cache, value: "PARAM", .each(.text(needs: "the name of a parameter, such as 'X-Amz-*'")),
+        decidesEntry: true,
+        help: "Treat URLs that differ only in this parameter (or pattern, 'X-Amz-*') as one image")
+    static let cachePolicy = Option<CachePolicy?>(
+        "cache-policy", .cache,
+        .choice({ CachePolicy.allCases.map(\.rawValue) }, default: "ttl", nil) { CachePolicy(rawValue: $0) },
+        decidesEntry: true,
+        help: "Take the freshness from --expire (ttl) or the server's headers (http, RFC 9111)")
     static let staleWhileRevalidate = Option<Duration?>(
-        "stale-while-revalidate", .cache, value: "TIME", .duration, decidesEntry: true,
+        "stale-while-revalidate", .cache, value: "TIME", .one(.duration), decidesEntry: true,
         help: "Serve an image at once if it expired less than TIME ago, and revalidate it afterwards")
     static let staleIfError = Option<Duration?>(
-        "stale-if-error", .cache, value: "TIME", .duration, decidesEntry: true,
+        "stale-if-error", .cache, value: "TIME", .one(.duration), decidesEntry: true,
         help: "Serve an image that expired less than TIME ago when the origin cannot be reached")
     static let negativeTTL = negativeTTL(default: .zero, "0")
     static let negativeTTLOfLists = negativeTTL(default: .seconds(600), "10m")
 
     private static func negativeTTL(default span: Duration, _ text: String) -> Option<Duration> {
         Option(
-            OptionSpec(
-                "negative-ttl", .cache, value: "TIME", byDefault: text, decidesEntry: true,
-                help: "Remember a 404 or 410 this long, and fail without a request meanwhile; 0 does neither"),
-            default: span, .duration)
+            "negative-ttl", .cache, value: "TIME", .one(default: span, .duration), byDefault: text, decidesEntry: true,
+            help: "Remember a 404 or 410 this long, and fail without a request meanwhile; 0 does neither")
     }
     static let retryFailed = Option(
-        flag: "retry-failed", .cache, excludes: [offline.name, onlyFromCache.name], decidesEntry: true,
+        "retry-failed", .cache, .flag, excludes: [offline.name, onlyFromCache.name], decidesEntry: true,
         help: "Ask again for images whose failure is remembered")
     static let cacheFrom = Option(
-        each: OptionSpec(
-            "cache-from", .cache, value: "DIR", repeatable: true, decidesEntry: true,
-            help: "Look in this cache too after a miss; it is only read"),
-        .text)
+        "cache-from", .cache, value: "DIR", .each(.text), decidesEntry: true,
+        help: "Look in this cache too after a miss; it is only read")
     static let remote = Option(
-        each: OptionSpec(
-            "remote", .cache, value: "URL", repeatable: true, secret: .userInfo, decidesEntry: true,
-            help: "Look in this shared cache too after a miss: http(s)://, s3://BUCKET or file://"),
-        .text)
+        "remote", .cache, value: "URL", .each(.text), secret: .userInfo, decidesEntry: true,
+        help: "Look in this shared cache too after a miss: http(s)://, s3://BUCKET or file://")
     static let remoteWrite = Option(
-        flag: "remote-write", .cache, excludes: [readOnly.name, offline.name, onlyFromCache.name],
+        "remote-write", .cache, .flag, excludes: [readOnly.name, offline.name, onlyFromCache.name],
         help: "Upload what was fetched to the first --remote")
     static let remoteRequired = Option(
-        flag: "remote-required", .cache, help: "Fail with status 3 if a --remote refuses or cannot be reached")
+        "remote-required", .cache, .flag, help: "Fail with status 3 if a --remote refuses or cannot be reached")
     /// Nil is `all`.
     static let remoteWait = Option<Duration?>(
-        OptionSpec(
-            "remote-wait", .cache, value: "TIME|all", byDefault: "30s",
-            help: "Time limit for uploads at the end; all waits while bytes move"),
-        absent: .seconds(30)
-    ) { (given) throws(UsageError) in
-        if given.text == "all" { return nil }
-        return try ValueReader<Duration>("a time such as 30s or 10m, or all") {
-            ValueText.milliseconds($0).map { .milliseconds($0) }
-        }.read(given)
-    }
+        "remote-wait", .cache, value: "TIME|all",
+        .one(
+            default: .seconds(30),
+            ValueReader("a time such as 30s or 10m, or all") { text in
+                text == "all" ? .some(nil) : ValueText.milliseconds(text).map { .milliseconds($0) }
+            }),
+        byDefault: "30s", help: "Time limit for uploads at the end; all waits while bytes move")
     static let remoteDropped = Option<String?>(
-        "remote-dropped", .cache, value: "FILE", .text, help: "Write the URLs of images that were not uploaded to FILE")
-    static let readOnly = Option(flag: "read-only", .cache, help: "Read from the cache without changing it")
-    static let check = Option<ImageCheck?>.choice(
-        { ["structure", "full"] }, default: "structure", nil, { ImageCheck(rawValue: $0) }
-    ) {
-        OptionSpec(
-            "check", .cache, value: $0, valueOptional: true, byDefault: $1,
-            help: "Check or decode (full) new images; alone: fail if --dry-run finds one missing")
-    }
+        "remote-dropped", .cache, value: "FILE", .one(.text),
+        help: "Write the URLs of images that were not uploaded to FILE")
+    static let readOnly = Option("read-only", .cache, .flag, help: "Read from the cache without changing it")
+    static let check = Option<ImageCheck?>(
+        "check", .cache,
+        .choice({ ["structure", "full"] }, default: "structure", nil) { ImageCheck(rawValue: $0) },
+        valueOptional: true, help: "Check or decode (full) new images; alone: fail if --dry-run finds one missing")
     static let verify = Option(
-        flag: "verify", .cache, decidesEntry: true,
+        "verify", .cache, .flag, decidesEntry: true,
         help: "Hash each cached file before it is served; a changed file is fetched again")
-    static let fsync = Option(flag: "fsync", .cache, help: "Wait until stored images have reached the disk")
+    static let fsync = Option("fsync", .cache, .flag, help: "Wait until stored images have reached the disk")
     static let maxSize = size(help: "Size limit of the cache; 0 is no limit")
     static let tag = Option(
-        each: OptionSpec(
-            "tag", .cache, value: "NAME", repeatable: true, excludes: [readOnly.name],
-            help: "Tag the images, cached ones too, so that cache ls and rm --tag NAME find them"),
-        .tag)
+        "tag", .cache, value: "NAME", .each(.tag), excludes: [readOnly.name],
+        help: "Tag the images, cached ones too, so that cache ls and rm --tag NAME find them")
 
     /// The cache's limit, explained by what the command does with it.
     static func size(_ group: OptionSpec.Group = .cache, help: String) -> Option<Int64?> {
-        Option(OptionSpec("max-size", group, value: "BYTES", byDefault: "5G", help: help), .size)
+        Option("max-size", group, value: "BYTES", .one(.size), byDefault: "5G", help: help)
     }
 }
 
@@ -159,35 +138,31 @@ enum StoreChoice: String, CaseIterable, Sendable {
 /// The options of `cache stat`, `ls`, `verify`, `report`, `clean` and `rm` beside the filters.
 extension Options {
     static let reset = Option(
-        flag: "reset", .cache, commandLineAlone: true, help: "Set the counts of hits and misses to 0")
+        "reset", .cache, .flag, commandLineAlone: true, help: "Set the counts of hits and misses to 0")
     static let comparedSize = size(help: "Size limit to compare with; 0 is no limit")
 
     static let listing: [OptionSpec] = [sort.spec, reverse.spec, limit.spec, long.spec]
-    static let sort = Option<EntryOrder>.choice(
-        { ["url", "size", "age", "used", "hits"] }, default: "url", .url, { EntryOrder(rawValue: $0) }
-    ) {
-        OptionSpec(
-            "sort", .listing, value: $0, byDefault: $1,
-            help: "Order by URL, or largest, newest, most recently used or most used first")
-    }
-    static let reverse = Option(flag: "reverse", .listing, help: "Reverse the order")
+    static let sort = Option<EntryOrder>(
+        "sort", .listing,
+        .choice({ ["url", "size", "age", "used", "hits"] }, default: "url", .url) { EntryOrder(rawValue: $0) },
+        help: "Order by URL, or largest, newest, most recently used or most used first")
+    static let reverse = Option("reverse", .listing, .flag, help: "Reverse the order")
     static let limit = Option<Int?>(
-        "limit", .listing, value: "N", .integer(in: 1...Int.max), help: "List only the first N entries")
+        "limit", .listing, value: "N", .one(.integer(in: 1...Int.max)), help: "List only the first N entries")
     static let long = Option(
-        flag: "long", .listing,
+        "long", .listing, .flag,
         help: "Also show the last use, the size in pixels, the query string and the file's path")
 
     static let repair = Option(
-        flag: "repair", .cache, commandLineAlone: true,
+        "repair", .cache, .flag, commandLineAlone: true,
         help: "Remove damaged entries and orphan files, correct the counts, and rebuild a damaged index")
 
     static let reportFile = Option<String?>(
-        "output", short: "o", .output, value: "FILE", .text, commandLineAlone: true,
+        "output", short: "o", .output, value: "FILE", .one(.text), commandLineAlone: true,
         help: "Write the page to FILE, or to standard output if FILE is -")
-    static let thumbnails = Option.number(default: 60, .integer(in: 0...1000)) {
-        OptionSpec(
-            "thumbnails", .output, value: "N", byDefault: $0, help: "Show the N most recently used images, 0 to 1000")
-    }
+    static let thumbnails = Option(
+        "thumbnails", .output, value: "N", .number(default: 60, .integer(in: 0...1000)),
+        help: "Show the N most recently used images, 0 to 1000")
 
     static let cleaning: [OptionSpec] =
         [all.spec] + selecting + [
@@ -195,17 +170,15 @@ extension Options {
             keptKeyIgnore.spec, targetSize.spec, dryRun.spec, yes.spec,
         ]
     static let all = Option(
-        flag: "all", .removal, commandLineAlone: true, help: "Remove everything, after confirmation")
+        "all", .removal, .flag, commandLineAlone: true, help: "Remove everything, after confirmation")
     static let keepList = Option(
-        each: OptionSpec(
-            "keep-list", .removal, value: "FILE", repeatable: true, commandLineAlone: true,
-            help: "Remove what is selected, or else everything, except the images that this list names"),
-        .text(needs: "a list"))
+        "keep-list", .removal, value: "FILE", .each(.text(needs: "a list")), commandLineAlone: true,
+        help: "Remove what is selected, or else everything, except the images that this list names")
     static let targetSize = size(
         .removal, help: "Remove the least recently used entries until this size is reached; 0 is no limit")
-    static let dryRun = Option(flag: "dry-run", .removal, help: "List what would be removed, and remove nothing")
+    static let dryRun = Option("dry-run", .removal, .flag, help: "List what would be removed, and remove nothing")
     static let yes = Option(
-        flag: "yes", short: "y", .removal, commandLineAlone: true,
+        "yes", short: "y", .removal, .flag, commandLineAlone: true,
         help: "Remove without confirmation; --all needs it when there is no terminal")
 
     static let removing: [OptionSpec] = selecting + [dryRun.spec]
@@ -219,48 +192,41 @@ extension Options {
         withTag.spec, globs.spec, keys.spec,
     ]
     static let host = Option<HostPattern?>(
-        "host", .selection, value: "HOST", .host, commandLineAlone: true,
+        "host", .selection, value: "HOST", .one(.host), commandLineAlone: true,
         help: "Only images of this host: example.com, *.example.com, example.com:8080, [::1], local")
-    static let withFormat = Option<ImageFormat?>.choice(
-        { ImageFormat.allCases.map(\.rawValue) }, default: "", nil, { ImageFormat(rawValue: $0) }
-    ) { words, _ in
-        OptionSpec("format", .selection, value: words, homonym: true, help: "Only images of this format")
-    }
-    static let expired = Option(flag: "expired", .selection, commandLineAlone: true, help: "Only expired entries")
+    static let withFormat = Option<ImageFormat?>(
+        "format", .selection,
+        .choice({ ImageFormat.allCases.map(\.rawValue) }, default: nil, nil) { ImageFormat(rawValue: $0) },
+        homonym: true, help: "Only images of this format")
+    static let expired = Option("expired", .selection, .flag, commandLineAlone: true, help: "Only expired entries")
     static let olderThan = Option<Duration?>(
-        "older-than", .selection, value: "TIME", .duration, commandLineAlone: true,
+        "older-than", .selection, value: "TIME", .one(.duration), commandLineAlone: true,
         help: "Only entries that were stored more than TIME ago")
     static let unusedFor = Option<Duration?>(
-        "unused-for", .selection, value: "TIME", .duration, commandLineAlone: true,
+        "unused-for", .selection, value: "TIME", .one(.duration), commandLineAlone: true,
         help: "Only entries unused for TIME (recorded hourly)")
     static let largerThan = Option<Int64?>(
-        "larger-than", .selection, value: "BYTES", .size, commandLineAlone: true,
+        "larger-than", .selection, value: "BYTES", .one(.size), commandLineAlone: true,
         help: "Only images of more than BYTES, such as 2M")
     static let processor = Option<ProcessorText?>(
-        OptionSpec(
-            "processor", .selection, value: "SPEC", commandLineAlone: true,
-            help: "Only images that this processor made, as ls prints it after the @"),
-        ValueReader { (given) throws(UsageError) in
+        "processor", .selection, value: "SPEC",
+        OptionForm(absent: nil) { (given) throws(UsageError) in
             // An empty identifier is that of the originals.
             let text = ProcessorText(given)
             guard !text.identifier.isEmpty else { throw given.problem("needs a processor, such as resize:320x240") }
             return text
-        })
+        },
+        commandLineAlone: true, help: "Only images that this processor made, as ls prints it after the @")
     static let withTag = Option(
-        each: OptionSpec(
-            "tag", .selection, value: "NAME", repeatable: true, homonym: true,
-            help: "Only entries with this tag; with several, entries that have them all"),
-        .tag)
+        "tag", .selection, value: "NAME", .each(.tag), homonym: true,
+        help: "Only entries with this tag; with several, entries that have them all")
     static let globs = Option(
-        each: OptionSpec(
-            "glob", .selection, value: "PATTERN", repeatable: true, commandLineAlone: true,
-            help: "Only keys that match the pattern (* ? [...]), like an argument"),
-        .text(needs: "a pattern"))
+        "glob", .selection, value: "PATTERN", .each(.text(needs: "a pattern")), commandLineAlone: true,
+        help: "Only keys that match the pattern (* ? [...]), like an argument")
     static let keys = Option(
-        each: OptionSpec(
-            "key", .selection, value: "KEY", repeatable: true, commandLineAlone: true,
-            help: "Only the image stored under this key, and everything made from it"),
-        ValueReader.text(needs: "a key").map(GivenKey.cacheKey))
+        "key", .selection, value: "KEY", .each(ValueReader.text(needs: "a key").map(GivenKey.cacheKey)),
+        commandLineAlone: true,
+        help: "Only the image stored under this key, and everything made from it")
 }
 
 /// The options of the lists that `clean --keep-list` reads. In the environment they are for prefetch.
@@ -274,7 +240,7 @@ extension Options {
     private static func onCommandLine<Value>(_ option: Option<Value>, help: String) -> Option<Value> {
         let spec = option.spec
         return Option(
-            OptionSpec(
+            spec: OptionSpec(
                 spec.name, .removal, value: spec.value, repeatable: spec.isRepeatable, byDefault: spec.byDefault,
                 homonym: true, help: help),
             absent: option.absent, parse: option.parse)
@@ -287,7 +253,8 @@ extension Options {
         putKey.spec, expire.spec, extend.spec, tag.spec, check.spec, fsync.spec, maxSize.spec,
     ]
     static let putKey = Option<String?>(
-        "key", .cache, value: "URL|KEY", .text(needs: "a URL or a key"), commandLineAlone: true, secret: .userInfo,
+        "key", .cache, value: "URL|KEY", .one(.text(needs: "a URL or a key")), commandLineAlone: true,
+        secret: .userInfo,
         help: "Store the image under this URL, which fetch then finds in the cache, or under this key")
 }
 

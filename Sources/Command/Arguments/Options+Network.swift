@@ -12,110 +12,105 @@ extension Options {
         denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, deadline.spec, progress.spec,
     ]
 
-    static let jobs = Option.number(default: 64, .integer(in: 1...1024)) {
-        OptionSpec(
-            "jobs", short: "j", .network, value: "N", byDefault: $0, help: "Maximum number of concurrent downloads")
-    }
+    static let jobs = Option(
+        "jobs", short: "j", .network, value: "N", .number(default: 64, .integer(in: 1...1024)),
+        help: "Maximum number of concurrent downloads")
     static let timeout = Option<Duration?>(
-        "timeout", .network, value: "TIME", .duration, byDefault: "15s",
+        "timeout", .network, value: "TIME", .one(.duration), byDefault: "15s",
         help: "Time limit for connecting and for any stall; 0 disables it")
     static let maxTime = Option<Duration?>(
-        "max-time", .network, value: "TIME", .duration, help: "Time limit for each transfer; 0 is no limit")
-    static let retry = Option.number(default: 2, .integer(in: 0...100)) {
-        OptionSpec("retry", .network, value: "N", byDefault: $0, help: "Retries after a transient failure")
-    }
+        "max-time", .network, value: "TIME", .one(.duration), help: "Time limit for each transfer; 0 is no limit")
+    static let retry = Option(
+        "retry", .network, value: "N", .number(default: 2, .integer(in: 0...100)),
+        help: "Retries after a transient failure")
     static let retryDelay = Option<DelayRetryStrategy.Interval>(
-        OptionSpec(
-            "retry-delay", .network, value: "DELAY", byDefault: "exponential:1s",
-            help: "Delay between retries: 3s, accumulated:3s or exponential:1s"),
-        default: .exponential(1),
-        ValueReader("a time such as 3s, accumulated:3s or exponential:1s") { text in
-            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let milliseconds = ValueText.milliseconds(String(parts[parts.count - 1])) else { return nil }
-            let seconds = Double(milliseconds) / 1000
-            switch parts.count == 2 ? parts[0] : "" {
-            case "": return .seconds(seconds)
-            case "accumulated": return .accumulated(seconds)
-            case "exponential": return .exponential(seconds)
-            default: return nil
-            }
-        })
+        "retry-delay", .network, value: "DELAY",
+        .one(
+            default: .exponential(1),
+            ValueReader("a time such as 3s, accumulated:3s or exponential:1s") { text in
+                let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+                guard let milliseconds = ValueText.milliseconds(String(parts[parts.count - 1])) else { return nil }
+                let seconds = Double(milliseconds) / 1000
+                switch parts.count == 2 ? parts[0] : "" {
+                case "": return .seconds(seconds)
+                case "accumulated": return .accumulated(seconds)
+                case "exponential": return .exponential(seconds)
+                default: return nil
+                }
+            }),
+        byDefault: "exponential:1s", help: "Delay between retries: 3s, accumulated:3s or exponential:1s")
     static let alternative = Option(
-        each: OptionSpec(
-            "alternative", .network, value: "URL", repeatable: true, secret: .userInfo,
-            help: "Fallback URL, used when the source fails; another origin gets no credentials"),
-        ValueReader<Source> { (given) throws(UsageError) in
-            do throws(KingfisherError) { return .network(try RequestURL(given.text)) } catch {
-                let shown = RequestURL.redacted(given.text)
-                throw UsageError(message: "--alternative \(shown): \(error.message)\(given.origin.note)")
-            }
-        })
+        "alternative", .network, value: "URL",
+        .each(
+            ValueReader<Source> { (given) throws(UsageError) in
+                do throws(KingfisherError) { return .network(try RequestURL(given.text)) } catch {
+                    let shown = RequestURL.redacted(given.text)
+                    throw UsageError(message: "--alternative \(shown): \(error.message)\(given.origin.note)")
+                }
+            }),
+        secret: .userInfo, help: "Fallback URL, used when the source fails; another origin gets no credentials")
     static let header = Option<[(name: String, value: String)]>(
-        OptionSpec(
-            "header", short: "H", .network, value: "NAME: VALUE", repeatable: true, secret: .header,
-            decidesEntry: true,
-            help: "Request header for the source's own origin; part of the cache key unless neutral"),
-        absent: []
-    ) { (given) throws(UsageError) in
-        var headers: [(name: String, value: String)] = []
-        for (index, text) in given.texts.enumerated() {
-            // The text is not shown: it may be a secret whose colon was forgotten.
-            guard let header = HeaderText(text) else {
-                let place = given.texts.count > 1 ? "; number \(index + 1) of \(given.texts.count) is not that" : ""
-                throw given.problem("takes 'Name: value'\(place)")
+        "header", short: "H", .network, value: "NAME: VALUE",
+        OptionForm(absent: [], isRepeatable: true) { (given) throws(UsageError) in
+            var headers: [(name: String, value: String)] = []
+            for (index, text) in given.texts.enumerated() {
+                // The text is not shown: it may be a secret whose colon was forgotten.
+                guard let header = HeaderText(text) else {
+                    let place = given.texts.count > 1 ? "; number \(index + 1) of \(given.texts.count) is not that" : ""
+                    throw given.problem("takes 'Name: value'\(place)")
+                }
+                guard !RequestOptions.isReserved(header.name) else {
+                    throw given.problem("\(header.name): kf makes ranges and conditions by itself; see --revalidate")
+                }
+                headers.append((header.name, try ValueReader.headerText.read(given.only(header.value))))
             }
-            guard !RequestOptions.isReserved(header.name) else {
-                throw given.problem("\(header.name): kf makes ranges and conditions by itself; see --revalidate")
-            }
-            headers.append((header.name, try ValueReader.headerText.read(given.only(header.value))))
-        }
-        return headers
-    }
+            return headers
+        },
+        secret: .header, decidesEntry: true,
+        help: "Request header for the source's own origin; part of the cache key unless neutral")
     static let user = Option<Credentials?>(
-        OptionSpec(
-            "user", short: "u", .network, value: "NAME:PASSWORD", secret: .whole, decidesEntry: true,
-            help: "Credentials, sent only to the source's own origin (scheme, host, port)"),
-        ValueReader { (given) throws(UsageError) in
+        "user", short: "u", .network, value: "NAME:PASSWORD",
+        OptionForm(absent: nil) { (given) throws(UsageError) in
             guard let colon = given.text.firstIndex(of: ":") else {
                 throw given.problem("takes NAME:PASSWORD; kf does not prompt for a password")
             }
             return Credentials(
                 user: String(given.text[..<colon]), password: String(given.text[given.text.index(after: colon)...]))
-        })
+        },
+        secret: .whole, decidesEntry: true,
+        help: "Credentials, sent only to the source's own origin (scheme, host, port)")
     static let netrc = Option(
-        flag: "netrc", .network, decidesEntry: true, help: "Take each host's credentials from ~/.netrc")
+        "netrc", .network, .flag, decidesEntry: true, help: "Take each host's credentials from ~/.netrc")
     static let cookieJar = Option<String?>(
-        "cookie-jar", .network, value: "FILE", .text(needs: "a file"), decidesEntry: true,
+        "cookie-jar", .network, value: "FILE", .one(.text(needs: "a file")), decidesEntry: true,
         help: "Cookie file (Netscape format) to read at the start and to write at the end")
     static let userAgent = Option<String?>(
-        "user-agent", .network, value: "TEXT", .headerText, byDefault: "kf/\(Version.number)",
+        "user-agent", .network, value: "TEXT", .one(.headerText), byDefault: "kf/\(Version.number)",
         help: "User-Agent to send")
     static let proxy = Option<String?>(
-        "proxy", .network, value: "URL", .headerText, secret: .userInfo,
+        "proxy", .network, value: "URL", .one(.headerText), secret: .userInfo,
         help: "Proxy to use instead of the one in the environment; empty uses none")
     static let cacert = Option<String?>(
-        "cacert", .network, value: "FILE", .text, decidesEntry: true,
+        "cacert", .network, value: "FILE", .one(.text), decidesEntry: true,
         help: "Certificate authorities to trust (PEM), instead of the system's")
     static let trustedHost = Option(
-        each: OptionSpec(
-            "trusted-host", .network, value: "HOST", repeatable: true, decidesEntry: true,
-            help: "Accept any certificate of this host"),
-        ValueReader.text.map { $0.lowercased() })
+        "trusted-host", .network, value: "HOST", .each(ValueReader.text.map { $0.lowercased() }), decidesEntry: true,
+        help: "Accept any certificate of this host")
     static let maxRedirects = Option<Int?>(
-        "max-redirects", .network, value: "N", .integer(in: 0...100), byDefault: "10",
+        "max-redirects", .network, value: "N", .one(.integer(in: 0...100)), byDefault: "10",
         help: "Maximum number of redirects to follow")
     static let maxBytes = Option<Int64?>(
-        "max-bytes", .network, value: "BYTES", .size, byDefault: "256M", help: "Refuse larger responses; 0 is no limit")
+        "max-bytes", .network, value: "BYTES", .one(.size), byDefault: "256M",
+        help: "Refuse larger responses; 0 is no limit")
     static let denyPrivate = Option(
-        flag: "deny-private", .network, decidesEntry: true, help: "Refuse private, loopback and link-local addresses")
-    static let http11 = Option(flag: "http1.1", .network, help: "Use HTTP/1.1 instead of HTTP/2")
+        "deny-private", .network, .flag, decidesEntry: true, help: "Refuse private, loopback and link-local addresses")
+    static let http11 = Option("http1.1", .network, .flag, help: "Use HTTP/1.1 instead of HTTP/2")
     static let maxPerHost = Option<Int?>(
-        "max-per-host", .network, value: "N", .integer(in: 1...1024), byDefault: "8",
+        "max-per-host", .network, value: "N", .one(.integer(in: 1...1024)), byDefault: "8",
         help: "Maximum number of concurrent downloads from one host")
     static let rate = Option<Double?>(
-        OptionSpec(
-            "rate", .network, value: "N/s", help: "Maximum request rate for each host: 5/s, 90/m (minute) or 1000/h"),
-        ValueReader("a request rate such as 5/s, 90/m or 1000/h") { text in
+        "rate", .network, value: "N/s",
+        .one("a request rate such as 5/s, 90/m or 1000/h") { text in
             let parts = text.split(separator: "/", omittingEmptySubsequences: false)
             let spans = ["s": 1.0, "m": 60, "h": 3600]
             // The interval between two requests is in nanoseconds, which a rate below one a day would overflow.
@@ -124,13 +119,13 @@ extension Options {
                 (1 / 86_400.0...1e6).contains(number / span)
             else { return nil }
             return number / span
-        })
+        },
+        help: "Maximum request rate for each host: 5/s, 90/m (minute) or 1000/h")
     static let deadline = Option<Duration?>(
-        "deadline", .network, value: "TIME", .duration,
+        "deadline", .network, value: "TIME", .one(.duration),
         help: "Start no new download after this time; running ones get one --timeout more; 0 is no limit")
-    static let progress = Option<ProgressChoice>.choice(default: .auto) {
-        OptionSpec("progress", .network, value: $0, byDefault: $1, help: "Show progress on standard error")
-    }
+    static let progress = Option<ProgressChoice>(
+        "progress", .network, .choice(default: .auto), help: "Show progress on standard error")
 }
 
 /// The values of `--progress`.

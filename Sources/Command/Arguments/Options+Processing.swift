@@ -8,59 +8,54 @@ extension Options {
     ]
 
     static let variant = Option(
-        each: OptionSpec(
-            "variant", .processing, value: "NAME=CHAIN", repeatable: true,
-            help: "Make an image named NAME with the processors of -p and then CHAIN, which may end in encode:FORMAT"),
-        ValueReader<VariantText> { (given) throws(UsageError) in try VariantText(given) })
+        "variant", .processing, value: "NAME=CHAIN",
+        .each(ValueReader<VariantText> { (given) throws(UsageError) in try VariantText(given) }),
+        help: "Make an image named NAME with the processors of -p and then CHAIN, which may end in encode:FORMAT")
     static let process = Option<String?>(
-        OptionSpec(
-            "process", short: "p", .processing, value: "SPEC", repeatable: true,
-            help: "Apply a processor, such as resize:320x240,fit; several run in order ('kf help processors')"),
-        absent: nil
-    ) { (given) throws(UsageError) in
-        guard !given.texts.contains("") else { throw given.problem("needs a processor, such as resize:320x240") }
-        return given.texts.joined(separator: "|>")
-    }
+        "process", short: "p", .processing, value: "SPEC",
+        OptionForm(absent: nil, isRepeatable: true) { (given) throws(UsageError) in
+            guard !given.texts.contains("") else { throw given.problem("needs a processor, such as resize:320x240") }
+            return given.texts.joined(separator: "|>")
+        },
+        help: "Apply a processor, such as resize:320x240,fit; several run in order ('kf help processors')")
     private static let formatWords = { @Sendable in
         ["keep"] + ImageFormat.allCases.filter(\.isEncodable).map(\.rawValue)
     }
     static let format = Option<[ImageFormat?]>(
-        each: OptionSpec(
-            "format", short: "f", .processing, value: ValueKind(words: formatWords), repeatable: true,
-            byDefault: "keep", help: "Format to write; several -f write a file each. -o NAME.webp is -f webp as well"),
-        .choice(formatWords) { $0 == "keep" ? .some(nil) : ImageFormat(rawValue: $0) })
+        "format", short: "f", .processing, value: ValueKind(words: formatWords),
+        .each(.choice(formatWords) { $0 == "keep" ? .some(nil) : ImageFormat(rawValue: $0) }),
+        byDefault: "keep", help: "Format to write; several -f write a file each. -o NAME.webp is -f webp as well")
     static let quality = Option<Int?>(
-        "quality", .processing, value: "N", .integer(in: 1...100), byDefault: "85",
+        "quality", .processing, value: "N", .one(.integer(in: 1...100)), byDefault: "85",
         help: "Quality of a JPEG, WebP or AVIF that is written, 1 to 100; of an AVIF 60 unless given")
     static let speed = Option<Int?>(
-        "speed", .processing, value: "N", .integer(in: 0...10), byDefault: "6",
+        "speed", .processing, value: "N", .one(.integer(in: 0...10)), byDefault: "6",
         help: "Speed of writing an AVIF, from 0 (slow, small) to 10 (fast)")
     static let background = Option<Color?>(
-        OptionSpec(
-            "background", .processing, value: "COLOUR",
-            help: "Colour behind transparent pixels in a JPEG: #rgb or #rrggbb"),
-        ValueReader("a colour such as #fff or #336699") { text in
+        "background", .processing, value: "COLOUR",
+        .one("a colour such as #fff or #336699") { text in
             Color(text).flatMap { $0.alpha == 255 ? $0 : nil }
-        })
-    static let firstFrame = Option(flag: "first-frame", .processing, help: "Use only the first frame of an animation")
+        },
+        help: "Colour behind transparent pixels in a JPEG: #rgb or #rrggbb")
+    static let firstFrame = Option("first-frame", .processing, .flag, help: "Use only the first frame of an animation")
     static let srgb = Option(
-        flag: "srgb", .processing, help: "Convert to sRGB; without this option the colour profile is kept in the file")
+        "srgb", .processing, .flag, help: "Convert to sRGB; without this option the colour profile is kept in the file")
     static let keepMetadata = Option(
-        flag: "keep-metadata", .processing, help: "Keep EXIF and XMP when a format is written")
+        "keep-metadata", .processing, .flag, help: "Keep EXIF and XMP when a format is written")
     static let maxPixels = Option<Int?>(
-        "max-pixels", .processing, value: "N", .integer(in: 1...Int.max), byDefault: "100000000",
+        "max-pixels", .processing, value: "N", .one(.integer(in: 1...Int.max)), byDefault: "100000000",
         help: "Refuse images with more pixels")
     static let maxMemory = Option<Int64?>(
-        "max-memory", .processing, value: "BYTES", .size, byDefault: "1G",
+        "max-memory", .processing, value: "BYTES", .one(.size), byDefault: "1G",
         help: "Refuse images that need more memory; 0 is no limit")
     static let maxProcessTime = Option<Duration?>(
-        "max-process-time", .processing, value: "TIME", .duration, byDefault: "30s",
+        "max-process-time", .processing, value: "TIME", .one(.duration), byDefault: "30s",
         help: "Refuse images that need more processor time; 0 is no limit")
     static let scale = Option<Double?>(
-        "scale", .processing, value: "N", .number(in: 0.01...100), byDefault: "1",
+        "scale", .processing, value: "N", .one(.number(in: 0.01...100)), byDefault: "1",
         help: "Factor for the sizes that processors are given, such as 2 for a high-density screen")
     static let scaleDown = Option<Int64?>(
-        "scale-down", .processing, value: "BYTES", .size,
+        "scale-down", .processing, value: "BYTES", .one(.size),
         help: "Decode an image at a smaller size when its pixels would need more memory than this")
 }
 

@@ -23,16 +23,15 @@ enum Options {
     }
 
     static let help = Option(
-        flag: "help", short: "h", .common, commandLineAlone: true, help: "Show this help; -h shows it on one screen")
+        "help", short: "h", .common, .flag, commandLineAlone: true, help: "Show this help; -h shows it on one screen")
     static let cacheDir = Option<String?>(
-        "cache-dir", .common, value: "DIR", .text(needs: "a directory"),
+        "cache-dir", .common, value: "DIR", .one(.text(needs: "a directory")),
         help: "Cache directory (default $XDG_CACHE_HOME/kf, else ~/.cache/kf)")
-    static let json = Option(flag: "json", .common, help: "Print JSON, one object per line")
-    static let quiet = Option(flag: "quiet", short: "q", .common, help: "Print errors only")
-    static let verbose = Option(flag: "verbose", short: "v", .common, help: "Print more details")
-    static let color = Option<ColorChoice>.choice(default: .auto) {
-        OptionSpec("color", .common, value: $0, byDefault: $1, help: "Use colours in messages")
-    }
+    static let json = Option("json", .common, .flag, help: "Print JSON, one object per line")
+    static let quiet = Option("quiet", short: "q", .common, .flag, help: "Print errors only")
+    static let verbose = Option("verbose", short: "v", .common, .flag, help: "Print more details")
+    static let color = Option<ColorChoice>(
+        "color", .common, .choice(default: .auto), help: "Use colours in messages")
 }
 
 /// The destinations of results.
@@ -40,40 +39,39 @@ extension Options {
     static let copies: [OptionSpec] = [outputDir.spec, name.spec, createDirs.spec, noClobber.spec]
 
     static let output = Option<String?>(
-        "output", short: "o", .output, value: "FILE", .text(needs: "a file name"), excludes: [outputDir.name],
+        "output", short: "o", .output, value: "FILE", .one(.text(needs: "a file name")), excludes: [outputDir.name],
         commandLineAlone: true,
         help: "Write the image to FILE, to standard output if FILE is -, into a directory if it ends in /")
     static let remoteName = Option(
-        flag: "remote-name", short: "O", .output, excludes: [output.name], commandLineAlone: true,
+        "remote-name", short: "O", .output, .flag, excludes: [output.name], commandLineAlone: true,
         help: "Write each image into the current directory, or into --output-dir, under its own name")
     static let show = Option(
-        flag: "show", .output, excludes: [json.name],
+        "show", .output, .flag, excludes: [json.name],
         help: "Draw the image in the terminal instead of printing its path")
     static let outputDir = Option<String?>(
-        "output-dir", short: "P", .output, value: "DIR", .text(needs: "a directory"),
+        "output-dir", short: "P", .output, value: "DIR", .one(.text(needs: "a directory")),
         help: "Write a copy of each image into the directory DIR")
     static let name = Option<OutputTemplate?>(
-        OptionSpec(
-            "name", .output, value: "TEMPLATE", byDefault: "{stem}.{ext}",
-            help: "File names of the copies in --output-dir"),
-        ValueReader { (given) throws(UsageError) in
+        "name", .output, value: "TEMPLATE",
+        OptionForm(absent: nil) { (given) throws(UsageError) in
             do throws(OutputTemplate.Problem) { return try OutputTemplate(given.text) } catch {
                 throw UsageError(message: "--name '\(given.text)': \(error.message)\(given.origin.note)")
             }
-        })
+        },
+        byDefault: "{stem}.{ext}", help: "File names of the copies in --output-dir")
     static let createDirs = Option(
-        flag: "create-dirs", .output, help: "Create missing parent directories of -o, --output-dir and --shards")
-    static let noClobber = Option(flag: "no-clobber", .output, help: "Leave output files that exist as they are")
+        "create-dirs", .output, .flag, help: "Create missing parent directories of -o, --output-dir and --shards")
+    static let noClobber = Option("no-clobber", .output, .flag, help: "Leave output files that exist as they are")
 
     static let archives: [OptionSpec] = [shards.spec, shardSize.spec]
 
     static let shards = Option<String?>(
-        "shards", .output, value: "DIR", .text(needs: "a directory"), excludes: [outputDir.name, prefetchDryRun.name],
+        "shards", .output, value: "DIR", .one(.text(needs: "a directory")),
+        excludes: [outputDir.name, prefetchDryRun.name],
         help: "Write tar archives of --shard-size images, for WebDataset, into the directory DIR")
-    static let shardSize = Option.number(default: 10_000, .integer(in: 1...1_000_000)) {
-        OptionSpec(
-            "shard-size", .output, value: "N", byDefault: $0, help: "Items per archive of --shards, 1 to 1000000")
-    }
+    static let shardSize = Option(
+        "shard-size", .output, value: "N", .number(default: 10_000, .integer(in: 1...1_000_000)),
+        help: "Items per archive of --shards, 1 to 1000000")
 }
 
 /// The format of lists, their columns, and the limit of failures.
@@ -84,14 +82,12 @@ extension Options {
         maxFailures.spec,
     ]
 
-    static let inputFormat = Option<ListFormat?>.choice(
-        { ["auto"] + ListFormat.allCases.map(\.rawValue) }, default: "auto", nil,
-        { $0 == "auto" ? .some(nil) : ListFormat(rawValue: $0) }
-    ) {
-        OptionSpec(
-            "input-format", .lists, value: $0, byDefault: $1,
-            help: "Format of the lists; auto goes by the file name and recognises JSON lines")
-    }
+    static let inputFormat = Option<ListFormat?>(
+        "input-format", .lists,
+        .choice({ ["auto"] + ListFormat.allCases.map(\.rawValue) }, default: "auto", nil) {
+            $0 == "auto" ? .some(nil) : ListFormat(rawValue: $0)
+        },
+        help: "Format of the lists; auto goes by the file name and recognises JSON lines")
     static let urlColumn = column(
         "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl, also images[].url) with the URLs")
     static let keyColumn = column("key-column", help: "Column with cache keys, as for fetch --key")
@@ -99,51 +95,49 @@ extension Options {
     static let headersColumn = column(
         "headers-column", help: "Column with request headers: 'Name: value' lines, or an object in jsonl")
     static let processColumn = column("process-column", help: "Column with processors to apply after those of -p")
-    static let allowLocal = Option(flag: "allow-local", .lists, help: "Accept paths and file: URLs from lists")
+    static let allowLocal = Option("allow-local", .lists, .flag, help: "Accept paths and file: URLs from lists")
     static let shard = Option<ListShard?>(
-        OptionSpec(
-            "shard", .lists, value: "I/N",
-            help: "Fetch only part I (0 to N-1) of the lists, to share them between N machines"),
-        ValueReader("I/N with I from 0 to N-1, such as 0/4") { text in
+        "shard", .lists, value: "I/N",
+        .one("I/N with I from 0 to N-1, such as 0/4") { text in
             let numbers = text.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
             guard numbers.count == 2, let index = numbers[0], let count = numbers[1] else { return nil }
             return ListShard(index: index, count: count)
-        })
-    static let shardBy = Option<ListShard.Criterion>.choice(default: .key) {
-        OptionSpec(
-            "shard-by", .lists, value: $0, byDefault: $1,
-            help: "What parts the lists: key gives equal parts, host gives each host to one machine")
-    }
+        },
+        help: "Fetch only part I (0 to N-1) of the lists, to share them between N machines")
+    static let shardBy = Option<ListShard.Criterion>(
+        "shard-by", .lists, .choice(default: .key),
+        help: "What parts the lists: key gives equal parts, host gives each host to one machine")
     static let prefetchDryRun = Option(
-        flag: "dry-run", .lists,
+        "dry-run", .lists, .flag,
         help: "Print for each line whether the cache has it (hit, stale, missing, invalid), and fetch nothing")
     static let results = Option<String?>(
-        "results", .lists, value: "FILE.csv|.jsonl", .text,
+        "results", .lists, value: "FILE.csv|.jsonl", .one(.text),
         help: "Write a row for each item to FILE: its result, and the columns of its line")
     static let ordered = Option(
-        flag: "ordered", .lists, help: "Keep the order of the lists in --json, --results and other output")
+        "ordered", .lists, .flag, help: "Keep the order of the lists in --json, --results and other output")
     static let failures = Option<String?>(
-        "failures", .lists, value: "FILE", .text,
+        "failures", .lists, value: "FILE", .one(.text),
         help: "Write the lines that failed or were not tried to FILE, a list for another run")
     static let maxFailures = Option<FailureLimit?>(
-        OptionSpec(
-            "max-failures", .lists, value: "N|P%",
-            help: "Stop when more than N items have failed, or more than P% of at least 100 items"),
-        ValueReader("a number such as 20, or a share such as 5%") { text in
+        "max-failures", .lists, value: "N|P%",
+        .one("a number such as 20, or a share such as 5%") { text in
             if text.hasSuffix("%"), let percent = Double(text.dropLast()), (0...100).contains(percent) {
                 return .percent(percent)
             }
             return Int(text).flatMap { $0 >= 0 ? .count($0) : nil }
-        })
+        },
+        help: "Stop when more than N items have failed, or more than P% of at least 100 items")
 
     private static func column(
         _ name: String, byDefault: String? = nil, help: String
     ) -> Option<ListOptions.Column?> {
         Option(
-            OptionSpec(name, .lists, value: "NAME|N", byDefault: byDefault, help: help),
-            ValueReader("a column's name, or its number from 1") { text in
-                guard !text.isEmpty, text.contains(where: { $0 != "0" }) else { return nil }
-                return ListOptions.Column(text)
-            })
+            name, .lists, value: "NAME|N",
+            .one(
+                ValueReader("a column's name, or its number from 1") { text in
+                    guard !text.isEmpty, text.contains(where: { $0 != "0" }) else { return nil }
+                    return ListOptions.Column(text)
+                }),
+            byDefault: byDefault, help: help)
     }
 }

@@ -250,7 +250,6 @@ struct ParsedArguments: Sendable {
         option.spec.isValueOptional && settings[option.name]?.isOn == true
     }
 
-    /// Whether the value is from the command line itself.
     func isOnCommandLine<Value>(_ option: Option<Value>) -> Bool { settings[option.name]?.origin == .commandLine }
 
     /// The layer that the value is from, 0 for the command line; nil for the default.

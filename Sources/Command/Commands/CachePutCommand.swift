@@ -76,9 +76,8 @@ struct CachePutCommand: Sendable {
             var selection = CacheSelection()
             selection.keys = KeyChoice(keys: [key])
             selection.identifier = ""
-            _ = try await manager.cache.list(selection) { entry in
-                if entry.name.key == key { Terminal.print(JSONObject(entry, EntryTable.fields).json) }
-                return true
+            for entry in try await manager.cache.entries(selection) where entry.name.key == key {
+                Terminal.print(JSONObject(entry, EntryTable.fields).json)
             }
             return status
         } catch {

@@ -95,7 +95,6 @@ struct CacheStatCommand: Sendable {
         return "\(counts) in the last \(SpanText.short(Timestamp.now().since(since)))"
     }
 
-    /// A bar for each span of ages.
     private static func bars(_ ages: [CacheShare]) -> [(String, String)] {
         let most = max(1, ages.map(\.entries).max() ?? 1)
         guard ages.contains(where: { $0.entries > 0 }) else { return [] }

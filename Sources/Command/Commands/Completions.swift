@@ -34,7 +34,6 @@ struct CompletionWords {
         return rows + [("help", "Explain a command")]
     }
 
-    /// The second words of the commands that begin with `word`.
     func second(_ word: String) -> [CommandSpec] {
         commands.filter { $0.words.count > 1 && $0.words[0] == word }
     }

@@ -86,14 +86,23 @@ struct EntrySelection: Sendable {
             guard case .success(let key) = key else { return SelectedEntries.Argument(text: text, glob: text) }
             var stored = CacheSelection()
             stored.keys = KeyChoice(keys: [key])
-            let count = SharedCount()
-            _ = try await cache.list(stored, limit: 1) { _ in
-                count.add()
-                return true
-            }
-            let isCached = count.value > 0
+            let isCached = try await !cache.entries(stored, limit: 1).isEmpty
             return SelectedEntries.Argument(text: text, keys: [key], glob: isCached ? nil : text)
         }
+    }
+}
+
+extension ImageCache {
+    /// The entries of a selection that fit into memory.
+    func entries(
+        _ selection: CacheSelection, order: EntryOrder = .url, limit: Int? = nil
+    ) async throws(KingfisherError) -> [CachedEntry] {
+        let found = Mutex<[CachedEntry]>([])
+        _ = try await list(selection, order: order, limit: limit) { entry in
+            found.withLock { $0.append(entry) }
+            return true
+        }
+        return found.withLock { $0 }
     }
 }
 

@@ -121,7 +121,7 @@ enum ManPage {
 
     private static let groups = [
         JSONGroup(
-            "Every object",
+            title: "Every object",
             rows: [
                 ("schema", "The version of the schema, 1."),
                 ("summary", "true in the last object of a command that prints several; absent in the others."),

@@ -16,42 +16,28 @@ struct PrefetchDryRunCommand: Sendable {
         var (counts, status) = Blocking.wait { await look(run, lists) }
         manager.shutdownNow()
         Session.current.messages.finish()
-        if checks, counts.missing + counts.invalid > 0 { status.raise(to: .someFailed) }
+        if checks, counts[.missing] != nil || counts[.invalid] != nil { status.raise(to: .someFailed) }
         if common.json {
             Terminal.print(JSONObject(summary: (counts, start.duration(to: .now)), Self.summary, status: status).json)
-        } else if !common.quiet, counts != Counts() || status != .usage {
+        } else if !common.quiet, !counts.isEmpty || status != .usage {
             Terminal.printError(
-                "kf: \(EntryText.count(counts.hits, "hit")), \(counts.stale) stale, \(counts.missing) missing, "
-                    + "\(counts.invalid) invalid")
+                "kf: \(EntryText.count(counts[.hit, default: 0], "hit")), \(counts[.stale, default: 0]) stale, "
+                    + "\(counts[.missing, default: 0]) missing, \(counts[.invalid, default: 0]) invalid")
         }
         return status
     }
 
     /// The number of items in each state.
-    struct Counts: Sendable, Equatable {
-        var hits = 0
-        var stale = 0
-        var missing = 0
-        var invalid = 0
-
-        mutating func add(_ state: PrefetchDryRun.State) {
-            switch state {
-            case .hit: hits += 1
-            case .stale: stale += 1
-            case .missing: missing += 1
-            case .invalid: invalid += 1
-            }
-        }
-    }
+    typealias Counts = [PrefetchDryRun.State: Int]
 
     private func look(_ run: PrefetchDryRun, _ lists: PrefetchLists) async -> (Counts, ExitStatus) {
-        var counts = Counts()
+        var counts: Counts = [:]
         var status = ExitStatus.success
         do throws(KingfisherError) {
             try await run.run(lists) { event in
                 switch event {
                 case .found(let finding):
-                    counts.add(finding.state)
+                    counts[finding.state, default: 0] += 1
                     print(finding)
                 case .brokenList(let error):
                     common.report(error, for: nil)
@@ -133,9 +119,10 @@ struct PrefetchDryRunCommand: Sendable {
     }
 
     static let summary: [JSONField<(counts: Counts, elapsed: Duration)>] = [
-        JSONField("hits", "The numbers of items in each state.") { $0.counts.hits },
-        JSONField("stale", nil) { $0.counts.stale }, JSONField("missing", nil) { $0.counts.missing },
-        JSONField("invalid", nil) { $0.counts.invalid },
+        JSONField("hits", "The numbers of items in each state.") { $0.counts[.hit, default: 0] },
+        JSONField("stale", nil) { $0.counts[.stale, default: 0] },
+        JSONField("missing", nil) { $0.counts[.missing, default: 0] },
+        JSONField("invalid", nil) { $0.counts[.invalid, default: 0] },
         JSONField("seconds", "The duration of the run.") { $0.elapsed },
     ]
 }

@@ -1,5 +1,4 @@
 import KFCore
-import Synchronization
 
 /// The content of a report. Its memory depends on what the page shows, not on the size of the cache.
 struct ReportContent: Sendable {
@@ -46,12 +45,7 @@ struct ReportContent: Sendable {
     private static func first(
         _ count: Int, _ order: EntryOrder, of cache: ImageCache, _ selection: CacheSelection
     ) async throws(KingfisherError) -> [CachedEntry] {
-        let found = EntryBox()
-        _ = try await cache.list(selection, order: order, limit: count) { entry in
-            if entry.answerStatus == nil { found.add(entry) }
-            return true
-        }
-        return found.value
+        try await cache.entries(selection, order: order, limit: count).filter { $0.answerStatus == nil }
     }
 
     /// Makes thumbnails of the most recently used images, each once. The cache is not changed.
@@ -82,15 +76,6 @@ struct ReportContent: Sendable {
         await manager.shutdown()
         return pictures
     }
-}
-
-/// The entries that a listing delivers on another thread.
-private final class EntryBox: Sendable {
-    private let entries = Mutex<[CachedEntry]>([])
-
-    var value: [CachedEntry] { entries.withLock { $0 } }
-
-    func add(_ entry: CachedEntry) { entries.withLock { $0.append(entry) } }
 }
 
 /// The page of a report: one file that loads nothing. Queries are left out, since they carry signatures.

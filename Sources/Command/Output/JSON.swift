@@ -57,7 +57,9 @@ struct JSONField<Record>: Sendable {
     let meaning: String?
     /// Adds the member to an object, unless it is left out.
     let add: @Sendable (Record, inout JSONObject) -> Void
+}
 
+extension JSONField {
     init(
         _ name: String, _ meaning: String?, _ value: @escaping @Sendable (Record) -> some JSONValue
     ) {
@@ -69,12 +71,6 @@ struct JSONField<Record>: Sendable {
         _ name: String, _ meaning: String?, _ value: @escaping @Sendable (Record) -> (some JSONValue)?
     ) -> Self {
         Self(name: name, meaning: meaning) { if let value = value($0) { $1.add(name, value) } }
-    }
-
-    private init(name: String, meaning: String?, add: @escaping @Sendable (Record, inout JSONObject) -> Void) {
-        self.name = name
-        self.meaning = meaning
-        self.add = add
     }
 
     /// The same member of a larger record.
@@ -89,9 +85,10 @@ struct JSONGroup {
     let title: String
     /// Terms, which may name several members, and their meanings.
     let rows: [(term: String, meaning: String)]
+}
 
+extension JSONGroup {
     init<Record>(_ title: String, _ fields: [JSONField<Record>]) {
-        self.title = title
         var rows: [(term: String, meaning: String)] = []
         for field in fields {
             if let meaning = field.meaning {
@@ -100,12 +97,7 @@ struct JSONGroup {
                 rows[rows.count - 1].term += ", \(field.name)"
             }
         }
-        self.rows = rows
-    }
-
-    init(_ title: String, rows: [(term: String, meaning: String)]) {
-        self.title = title
-        self.rows = rows
+        self.init(title: title, rows: rows)
     }
 }
 

@@ -114,12 +114,3 @@ enum Blocking {
         }
     }
 }
-
-/// A counter for closures on several threads.
-final class SharedCount: Sendable {
-    private let count = Atomic<Int>(0)
-
-    func add() { count.add(1, ordering: .relaxed) }
-
-    var value: Int { count.load(ordering: .relaxed) }
-}

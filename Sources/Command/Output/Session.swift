@@ -33,7 +33,6 @@ package final class Session: Sendable {
     /// Makes this session the one that runs.
     func begin() { Self.present.withLock { $0 = self } }
 
-    /// The environment variables of the process.
     package static var processEnvironment: [String: String] {
         var result: [String: String] = [:]
         var next = environ

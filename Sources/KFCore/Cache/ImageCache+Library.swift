@@ -90,3 +90,34 @@ extension ImageCache {
     /// Removes all images from memory.
     public func clearMemoryCache() { memory.removeAll() }
 }
+
+extension ImageCache {
+    /// The memory part of a cache. Kingfisher's `MemoryStorage.Backend`.
+    public struct MemoryPart: Sendable {
+        fileprivate let cache: ImageCache
+
+        /// The limits and the expiration. Images over a new limit are evicted at once. A new expiration applies to
+        /// later stores.
+        public var config: MemoryStorageConfig {
+            get { cache.memory.configuration }
+            nonmutating set { cache.memory.configuration = newValue }
+        }
+    }
+
+    /// The disk part of a cache. Kingfisher's `DiskStorage.Backend`.
+    public struct DiskPart: Sendable {
+        fileprivate let cache: ImageCache
+
+        /// The size limit and the expiration. Images over a new limit are evicted soon after. A new expiration applies
+        /// to later stores.
+        public var config: DiskStorageConfig {
+            get { cache.diskConfig }
+            nonmutating set { cache.diskConfig = newValue }
+        }
+    }
+
+    /// The memory part, whose configuration can be changed at any time.
+    public var memoryStorage: MemoryPart { MemoryPart(cache: self) }
+    /// The disk part, whose configuration can be changed at any time.
+    public var diskStorage: DiskPart { DiskPart(cache: self) }
+}

@@ -31,7 +31,7 @@ extension ImageDownload {
         transfer.credentials = request.credentials
         if let delegate {
             let brings = (200...299).filter { $0 != 206 } + Array(400...599)
-            transfer.acceptedStatus = Set(brings.filter { delegate.isValidStatusCode($0) })
+            transfer.acceptedStatus = brings.filter { delegate.isValidStatusCode($0) }
         }
         return TransferTerms(transfer)
     }

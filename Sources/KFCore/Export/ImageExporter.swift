@@ -113,8 +113,7 @@ public final class ImageExporter: Sendable {
         let inode: UInt64
 
         init?(_ path: String) {
-            var status = stat()
-            guard path.withPath({ stat($0, &status) }) == 0 else { return nil }
+            guard let status = stat(path, followingLinks: true) else { return nil }
             (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
         }
     }

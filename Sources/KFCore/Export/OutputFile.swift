@@ -15,12 +15,6 @@ struct OutputFile: ~Copyable {
     /// The temporary file until the commit; nil if the bytes are written directly.
     private let temporary: String?
 
-    private init(path: String, file: consuming FileDescriptor, temporary: String?) {
-        self.path = path
-        self.file = file
-        self.temporary = temporary
-    }
-
     /// Opens the output. With `isPrivate`, a new file is readable by its owner only, otherwise the umask applies.
     /// Throws `outputFailed` (4002).
     static func open(_ path: String, isPrivate: Bool = false) throws(KingfisherError) -> OutputFile {
@@ -55,23 +49,15 @@ struct OutputFile: ~Copyable {
 
     /// Returns the status of the file, link or device that an output replaces or writes to; nil when there is nothing.
     private static func status(of path: String) -> stat? {
-        var status = stat()
-        let flags = OpenFileName.is(path) ? 0 : AT_SYMLINK_NOFOLLOW
-        return path.withPath { fstatat(AT_FDCWD, $0, &status, flags) } == 0 ? status : nil
+        stat(path, followingLinks: OpenFileName.is(path))
     }
 
     /// Returns whether the path is a regular file with the size and the SHA-256. False for a file that cannot be read,
     /// which can still be replaced.
     static func holds(_ path: String, size: Int64, sha256: String) -> Bool {
-        var status = stat()
-        guard path.withPath({ lstat($0, &status) }) == 0, status.isRegularFile, Int64(status.st_size) == size else {
-            return false
-        }
-        let digest = Result { () throws(StorageError) in
-            try FileDescriptor.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).digest()
-        }
-        guard case .success(let digest) = digest else { return false }
-        return digest.hex == sha256
+        guard let status = stat(path), status.isRegularFile, Int64(status.st_size) == size else { return false }
+        let digest = bestEffort { try FileDescriptor.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).digest() }
+        return digest?.hex == sha256
     }
 
     /// Copies the mode of the replaced file, and its owner and group if permitted.
@@ -189,8 +175,7 @@ package enum OutputDirectory {
         }
         if path.withPath({ mkdir($0, 0o777) }) == 0 { return }
         let code = errno
-        var status = stat()
-        if code == EEXIST, path.withPath({ stat($0, &status) }) == 0, status.isDirectory { return }
+        if code == EEXIST, stat(path, followingLinks: true)?.isDirectory == true { return }
         let hint = code == ENOENT && !parents ? "; --create-dirs creates missing directories" : ""
         let detail = (code == EEXIST ? "it is not a directory" : describe(errno: code)) + hint
         throw .processorError(reason: .outputFailed(detail: "cannot write into \(path): \(detail)"))

@@ -90,24 +90,14 @@ public struct OutputTemplate: Sendable {
         self.pieces = pieces
     }
 
+    private static let fields: [String: Field] = [
+        "stem": .stem, "name": .name, "path": .path, "dir": .folder, "ext": .ext, "host": .host, "width": .width,
+        "height": .height, "format": .format, "variant": .variant, "sha256": .sha256, "index": .index(digits: 1),
+        "id": .column("id"), "hash": .hash(64),
+    ]
+
     private static func field(_ name: String) throws(Problem) -> Field {
-        switch name {
-        case "stem": return .stem
-        case "name": return .name
-        case "path": return .path
-        case "dir": return .folder
-        case "ext": return .ext
-        case "host": return .host
-        case "index": return .index(digits: 1)
-        case "id": return .column("id")
-        case "width": return .width
-        case "height": return .height
-        case "format": return .format
-        case "variant": return .variant
-        case "sha256": return .sha256
-        case "hash": return .hash(64)
-        default: break
-        }
+        if let field = fields[name] { return field }
         if name.hasPrefix("column:"), name.utf8.count > 7 { return .column(String(name.dropFirst(7))) }
         if name.hasPrefix("hash"), let digits = Int(name.dropFirst(4)), (1...64).contains(digits) {
             return .hash(digits)
@@ -139,7 +129,6 @@ public struct OutputTemplate: Sendable {
         pieces.compactMap { if case .field(.column(let name)) = $0 { name } else { nil } }
     }
 
-    /// Whether the fields name the variant.
     package var hasVariant: Bool { pieces.contains(.field(.variant)) }
 
     /// The format that the template's own extension names, such as WebP for `{stem}.webp`; nil if it names none.

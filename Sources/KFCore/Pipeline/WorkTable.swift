@@ -84,16 +84,20 @@ final class WorkTable: Sendable {
 
     /// Removes a waiter. Without waiters, work that has not delivered is abandoned.
     func leave(_ work: any SharedWork, _ waiter: any WorkWaiter) {
+        let left = waiter.wish.priority
         let (isAbandoned, lowered) = works.withLock { works -> (Bool, Float?) in
             guard let place = Self.place(of: work, in: works), works.values[place].answer == nil else {
                 return (false, nil)
             }
+            let priority = works.values[place].priority
             works.values[place].waiters.removeAll { $0 === waiter }
-            guard let highest = works.values[place].waiters.map(\.wish.priority).max() else {
+            if works.values[place].waiters.isEmpty {
                 works.remove(at: place)
                 return (true, nil)
             }
-            if highest == works.values[place].priority { return (false, nil) }
+            let waiters = works.values[place].waiters
+            if left < priority || waiters.contains(where: { $0.wish.priority >= priority }) { return (false, nil) }
+            let highest = waiters.map(\.wish.priority).max() ?? priority
             works.values[place].priority = highest
             return (false, highest)
         }

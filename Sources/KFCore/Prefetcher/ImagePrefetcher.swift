@@ -210,19 +210,19 @@ public final class ImagePrefetcher: Sendable {
         each: (Event) -> Void
     ) async {
         var flying = PrefetchFlights(manager, forms, inbox)
-        /// Counts the ends of items, and tells them.
-        func end(_ outcomes: [PrefetchOutcome]) {
-            for outcome in outcomes {
-                run.count(outcome)
-                each(.ended(outcome, run.progress))
-            }
+        /// Counts the end of an item, and tells it.
+        func end(_ outcome: consuming PrefetchOutcome) {
+            run.count(outcome)
+            each(.ended(outcome, run.progress))
         }
-        /// Exports a retrieved image if requested, and ends its item.
+        /// Ends an item in flight. It is exported first if requested, unless it is retried, and exported then.
         func land(_ outcome: PrefetchOutcome?) {
             guard let outcome else { return }
-            // A postponed one is retried, and exported then.
-            guard let exporter = configuration.exporter, !run.postpones(outcome) else { return end(run.land(outcome)) }
-            WorkerPool.exporting.submit { inbox.post([.exported(exporter.export(outcome))]) }
+            if let exporter = configuration.exporter, !run.postpones(outcome) {
+                WorkerPool.exporting.submit { inbox.post([.exported(exporter.export(outcome))]) }
+            } else if let last = run.land(outcome) {
+                end(last)
+            }
         }
         var events = inbox.takeAll()
         var hasStopped = false
@@ -231,10 +231,11 @@ public final class ImagePrefetcher: Sendable {
             for event in events {
                 switch event {
                 case .read(let block):
-                    end(run.take(block))
+                    run.take(block).forEach(end)
                     if let error = block.broken { each(.brokenList(error)) }
-                case .ended(let images): for image in images { land(flying.land(image)) }
-                case .exported(let outcome): end(run.land(outcome))
+                case .ended(let images):
+                    for image in images { land(flying.land(image)) }
+                case .exported(let outcome): if let outcome = run.land(outcome) { end(outcome) }
                 case .told(.finish(let reason)):
                     run.stop(reason)
                     // What is for the images waits for other processes' locks no longer than its deadline allows.
@@ -246,7 +247,7 @@ public final class ImagePrefetcher: Sendable {
                 case .told(.stop):
                     hasStopped = true
                     run.abandon()
-                    end(input.abandon().map(\.notTried))
+                    for item in input.abandon() { end(item.notTried) }
                     flying.cancel()
                 }
             }
@@ -255,7 +256,7 @@ public final class ImagePrefetcher: Sendable {
                 input.finish()
                 if endsDownloads { finishEarly() } else { flying.cancel(onlyWaiting: true) }
             }
-            end(run.dropRest())
+            run.dropRest().forEach(end)
             run.retryPostponed()
             flying.start(run.takeOff())
             while run.startsReading() {
@@ -302,59 +303,54 @@ public final class ImagePrefetcher: Sendable {
     }
 
     private func part(_ items: [PrefetchItem], _ block: inout PrefetchBlock) async throws(KingfisherError) {
-        var wishes: [PrefetchWish] = []
-        wishes.reserveCapacity(items.count)
-        let others = items.filter { !$0.isExported }
-        for item in items where item.isExported {
-            block.ended.append(PrefetchOutcome(item: item, ending: .skipped([])))
-        }
-        var invalid: [PrefetchOutcome] = []
-        for (item, wish) in zip(others, await PrefetchWish.each(of: others, forms, manager)) {
-            switch wish {
-            case .success(let wish): wishes.append(wish)
-            case .failure(let error): invalid.append(PrefetchOutcome(item: item, ending: .failed(error)))
+        var items = items
+        if configuration.exporter != nil {
+            for item in items where item.isExported {
+                block.ended.append(PrefetchOutcome(item: item, ending: .skipped([])))
             }
+            items.removeAll(where: \.isExported)
         }
+        block.missing = await PrefetchWish.each(of: items, forms, manager)
+        var invalid = block.missing.compactMap { wish in
+            wish.error.map { PrefetchOutcome(item: wish.item, ending: .failed($0)) }
+        }
+        if !invalid.isEmpty { block.missing.removeAll { $0.error != nil } }
         if let exporter = configuration.exporter, !invalid.isEmpty {
             invalid = await WorkerPool.exporting.run { [invalid] in invalid.map(exporter.export) }
         }
         block.ended += invalid
-        if looksUp { try await passOver(&wishes, &block) }
         block.isLookedUp = looksUp
-        block.missing = wishes
+        if looksUp { try await passOver(&block) }
     }
 
     /// Skips items that are cached in each of their forms. Marks those of the others that need no second look-up.
-    private func passOver(_ wishes: inout [PrefetchWish], _ block: inout PrefetchBlock) async throws(KingfisherError) {
+    private func passOver(_ block: inout PrefetchBlock) async throws(KingfisherError) {
+        guard let cache = block.missing.cache else { return }
         let count = forms.count
-        let asked = wishes
-        guard let cache = asked.cache else { return }
-        let found = try await cache.touchFresh(asked, forms)
-        wishes = []
-        for (index, var wish) in asked.enumerated() {
-            let looks = found.files[(index * count)..<((index + 1) * count)]
-            let files = looks.compactMap { if case .fresh(let file) = $0 { file } else { nil } }
-            if files.count == count {
-                if forms[0].value.alsoPrefetchToMemory { await load(wish) }
-                block.ended.append(PrefetchOutcome(item: wish.item, ending: .skipped(files)))
+        let found = try await cache.touchFresh(block.missing, forms)
+        let fails = forms[0].value.alternativeSources.isEmpty
+        var kept = 0
+        for index in block.missing.indices {
+            let places = index * count..<(index + 1) * count
+            let item = block.missing[index].item
+            if let files = found.freshFiles(at: places) {
+                if forms[0].value.alsoPrefetchToMemory { await load(block.missing[index]) }
+                block.ended.append(PrefetchOutcome(item: item, ending: .skipped(files)))
                 continue
             }
-            let refusal = wish.refusal(found, at: looks.indices, now: cache.now)
-            if let refusal, forms[0].value.alternativeSources.isEmpty {
+            let refusal = block.missing[index].refusal(found, at: places, now: cache.now)
+            if let refusal, fails {
                 cache.noteMiss()
-                block.ended.append(PrefetchOutcome(item: wish.item, ending: .failed(refusal)))
+                block.ended.append(PrefetchOutcome(item: item, ending: .failed(refusal)))
                 continue
             }
-            if let answer = found.answers[looks.startIndex], !wish.retrievals[0].needsLook {
-                wish.retrievals = wish.retrievals.map { $0.knowing(answer) }
+            if !block.missing[index].retrievals[0].needsLook {
+                block.missing[index].learn(found, at: places, isRefused: refusal != nil)
             }
-            if count == 1, refusal == nil, case .absent = looks[looks.startIndex], !wish.retrievals[0].needsLook {
-                wish.isKnownMissing = true
-                wish.commitsSeen = found.commits
-                cache.noteMiss()
-            }
-            wishes.append(wish)
+            if kept != index { block.missing.swapAt(kept, index) }
+            kept += 1
         }
+        block.missing.removeLast(block.missing.count - kept)
     }
 
     /// Loads images from disk into memory by retrieving them.

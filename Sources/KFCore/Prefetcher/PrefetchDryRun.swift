@@ -89,18 +89,10 @@ package struct PrefetchDryRun: Sendable {
 
     private func look(at items: [PrefetchItem]) async throws(KingfisherError) -> [Finding] {
         let wishes = await PrefetchWish.each(of: items, forms, manager)
-        // The errors of records become findings below.
-        let asked = wishes.compactMap { try? $0.get() }
-        var rest = try await look(at: asked)[...]
-        var findings: [Finding] = []
-        findings.reserveCapacity(items.count)
-        for (item, wish) in zip(items, wishes) {
-            switch wish {
-            case .success: findings.append(Finding(item: item, forms: rest.popFirst() ?? []))
-            case .failure(let error): findings.append(Finding(item: item, error: error))
-            }
+        var found = try await look(at: wishes.filter { $0.error == nil })[...]
+        return wishes.map { wish in
+            Finding(item: wish.item, forms: wish.error == nil ? found.popFirst() ?? [] : [], error: wish.error)
         }
-        return findings
     }
 
     private func look(at wishes: [PrefetchWish]) async throws(KingfisherError) -> [[Form]] {

@@ -57,8 +57,9 @@ struct PrefetchFlights {
     private let manager: KingfisherManager
     private let forms: [OptionsBox]
     private let inbox: PrefetchInbox
-    private var flights: [Int: (item: PrefetchItem, job: ImageJob)] = [:]
-    private var next = 0
+    /// The items by the numbers of their jobs, which are used again.
+    private var flights: [(item: PrefetchItem, job: ImageJob)?] = []
+    private var free: [Int] = []
 
     init(_ manager: KingfisherManager, _ forms: [OptionsBox], _ inbox: PrefetchInbox) {
         self.manager = manager
@@ -68,19 +69,22 @@ struct PrefetchFlights {
 
     /// Starts items. Those that need a fetch are started together.
     mutating func start(_ wishes: ArraySlice<PrefetchWish>) {
-        guard !wishes.isEmpty else { return }
+        if wishes.isEmpty { return }
         var jobs: [ImageJob] = []
         jobs.reserveCapacity(wishes.count)
-        for wish in wishes {
-            guard case .success(let source) = wish.item.source else { continue }
-            next += 1
-            let retrievals =
-                wish.retrievals.isEmpty
-                ? forms.map { Retrieval(source, wish.item.options($0), manager.cache) } : wish.retrievals
+        for index in wishes.indices {
+            var retrievals = wishes[index].retrievals
+            if retrievals.isEmpty, case .success(let source) = wishes[index].item.source {
+                retrievals = forms.map { Retrieval(source, wishes[index].item.options($0), manager.cache) }
+            }
+            // An item without a source has ended as invalid.
+            guard let first = retrievals.first else { continue }
+            let slot = free.popLast() ?? flights.count
+            if slot == flights.count { flights.append(nil) }
             let job = ImageJob(
-                manager, retrievals[0], retrievals.count == 1 ? .one : .several(retrievals), for: inbox, number: next,
-                asking: wish.isKnownMissing ? Asking(commits: wish.commitsSeen) : nil)
-            flights[next] = (wish.item, job)
+                manager, first, retrievals.count == 1 ? .one : .several(retrievals), for: inbox, number: slot,
+                asking: wishes[index].isKnownMissing ? Asking(commits: wishes[index].commitsSeen) : nil)
+            flights[slot] = (wishes[index].item, job)
             jobs.append(job)
         }
         manager.start(jobs)
@@ -88,15 +92,16 @@ struct PrefetchFlights {
 
     /// Removes an ended item, and returns its outcome.
     mutating func land(_ image: EndedImage) -> PrefetchOutcome? {
-        guard let item = flights.removeValue(forKey: image.job.number)?.item else { return nil }
+        guard let item = flights[image.job.number].take()?.item else { return nil }
+        free.append(image.job.number)
         return PrefetchOutcome(
             item: item, ending: .retrieved(image.results.map(PrefetchResult.init)), attempts: image.job.attempts)
     }
 
     /// Cancels the items, or only those whose transfer has not started. Each of them then ends as cancelled.
     func cancel(onlyWaiting: Bool = false) {
-        for flight in flights.values {
-            if onlyWaiting { flight.job.cancelUnlessStarted() } else { flight.job.cancel() }
+        for flight in flights {
+            if onlyWaiting { flight?.job.cancelUnlessStarted() } else { flight?.job.cancel() }
         }
     }
 }

@@ -14,6 +14,8 @@ public struct PrefetchItem: Sendable {
         /// The columns of the record's list; nil for a line and an invalid record.
         var layout: RecordColumns?
         var source: Result<Source, KingfisherError> = .failure(.sourceError(reason: .emptySource))
+        /// Parses the source of an item that is only counted; nil if `source` has it.
+        var parseSource: (@Sendable () -> Result<Source, KingfisherError>)?
         var headers: [(name: String, value: String)] = []
         var name: String?
         var columns: [String: String] = [:]
@@ -70,7 +72,7 @@ extension PrefetchItem {
     /// The header record with the column names, which a new list with this record needs; empty if there is none.
     public var header: [UInt8] { facts.header }
     /// The source to fetch, or the error of the record.
-    public var source: Result<Source, KingfisherError> { facts.source }
+    public var source: Result<Source, KingfisherError> { facts.parseSource?() ?? facts.source }
     /// The request headers, beside those of the options.
     public var headers: [(name: String, value: String)] { facts.headers }
     /// The name of a copy, in place of the source's own; nil if the list gives none.
@@ -84,7 +86,7 @@ extension PrefetchItem {
 
     /// The host of the URL; nil for a provider.
     var host: String? {
-        guard case .success(.network(let resource)) = facts.source else { return nil }
+        guard case .success(.network(let resource)) = source else { return nil }
         return resource.downloadURL.host
     }
 
@@ -99,7 +101,7 @@ extension PrefetchItem {
 
     /// Returns the cache key of the image for these options and its own headers; nil if the item has no source.
     public func cacheKey(for request: RequestOptions) -> String? {
-        guard case .success(let source) = facts.source else { return nil }
+        guard case .success(let source) = source else { return nil }
         if facts.headers.isEmpty { return source.cacheKey(for: request) }
         var request = request
         request.headers += headers

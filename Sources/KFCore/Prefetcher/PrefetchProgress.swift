@@ -51,7 +51,8 @@ public struct PrefetchProgress: Sendable, Equatable {
     private mutating func add(_ results: [PrefetchResult]) {
         // The second occurrence of an item may find the image in the cache, and an expired one may serve.
         var (isFetched, isRevalidated, isRemote, isMade) = (false, false, false, false)
-        for case .success(let image) in results.lazy.map(\.image) {
+        for index in results.indices {
+            guard case .success(let image) = results[index].image else { continue }
             switch image.way {
             case .fetched:
                 isFetched = true
@@ -175,10 +176,11 @@ public struct PrefetchOutcome: Sendable {
         self.attempts = attempts
         error =
             switch ending {
+            case .skipped where item.recordedFailures.isEmpty: nil
             case .skipped: item.recordedFailures.min { $0.key < $1.key }?.value
             case .notTried: .requestError(reason: .taskCancelled)
             case .failed(let error): error
-            case .retrieved(let results): results.lazy.compactMap(\.error).first
+            case .retrieved(let results): results.indices.lazy.compactMap { results[$0].error }.first
             }
     }
 }

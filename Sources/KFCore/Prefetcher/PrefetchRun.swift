@@ -73,7 +73,8 @@ struct PrefetchRun {
         if isFinishing { return (block.untried + block.missing.map(\.item)).map(\.notTried) + block.ended }
         report.progress.outlook.add(
             missing: block.missing.count, of: block.missing.count + block.ended.count, isLookedUp: block.isLookedUp)
-        waiting += block.missing
+        // The storage of the block is taken over if nothing waits.
+        if waiting.isEmpty { waiting = block.missing[...] } else { waiting += block.missing }
         return block.ended
     }
 
@@ -85,7 +86,7 @@ struct PrefetchRun {
         // Releases the storage of the items that have been taken.
         if waiting.isEmpty { waiting = [] }
         inFlight += some.count
-        for wish in some { bytes += wish.item.record.count }
+        for index in some.indices { bytes += some[index].item.facts.record.count }
         return some
     }
 
@@ -107,23 +108,23 @@ struct PrefetchRun {
         return some
     }
 
-    /// Removes an item from those in flight, and returns the outcome to count; none if it was postponed.
-    mutating func land(_ outcome: PrefetchOutcome) -> [PrefetchOutcome] {
+    /// Removes an item from those in flight, and returns the outcome to count; nil if it was postponed.
+    mutating func land(_ outcome: consuming PrefetchOutcome) -> PrefetchOutcome? {
         inFlight -= 1
-        bytes -= outcome.item.record.count
+        bytes -= outcome.item.facts.record.count
         if perHost != nil, let host = outcome.item.host, let count = hosts[host] {
             hosts[host] = count > 1 ? count - 1 : nil
         }
         // An item that still waited for a connection at the early end was not tried. One that was cut off was.
         if fillsCache, isFinishing, !isCutOff, outcome.error?.isCancellation == true {
-            return [outcome.item.notTried]
+            return outcome.item.notTried
         }
         if let error = outcome.error, postpones(outcome) {
             // The outcome is kept without the image.
             postponed.append(PrefetchOutcome(item: outcome.item, ending: .failed(error), attempts: outcome.attempts))
-            return []
+            return nil
         }
-        return [outcome]
+        return outcome
     }
 
     /// Returns whether an outcome is not the last one of its item, because the item will be retried.
@@ -230,36 +231,6 @@ private struct EndingOrder {
             first += 1
         }
     }
-}
-
-/// A block of items, separated into cached and missing ones.
-struct PrefetchBlock: Sendable {
-    var ended: [PrefetchOutcome] = []
-    var missing: [PrefetchWish] = []
-    /// The items that were read only to be counted.
-    var untried: [PrefetchItem] = []
-    /// Whether the items were looked up in the cache.
-    var isLookedUp = false
-    /// The error of a list that could not be read to its end.
-    var broken: KingfisherError?
-    /// The error of the look-up.
-    var problem: KingfisherError?
-    var isLast = false
-    /// With the last block: the number of lists that were not read to their end.
-    var unreadLists = 0
-}
-
-/// An item to be fetched.
-struct PrefetchWish: Sendable {
-    let item: PrefetchItem
-    /// The retrieval of each form; empty before a look-up.
-    var retrievals: [Retrieval] = []
-    /// Whether a look-up of its only form found nothing usable.
-    var isKnownMissing = false
-    /// The number of commits by other processes at that look-up.
-    var commitsSeen: Int64?
-
-    init(item: PrefetchItem) { self.item = item }
 }
 
 extension PrefetchItem {

@@ -9,7 +9,7 @@ package enum ImageFolder {
     private static let (deepest, most) = (64, 1_000_000)
 
     package static func isFolder(_ path: String) -> Bool {
-        status(of: path, followingLinks: true)?.isDirectory ?? false
+        stat(path, followingLinks: true)?.isDirectory ?? false
     }
 
     /// Returns the paths of the files with the extension of an image format, in the order of their names, at most a
@@ -21,15 +21,12 @@ package enum ImageFolder {
     }
 
     private static func collect(_ folder: String, depth: Int, _ files: inout [String]) {
-        let names = Result { () throws(StorageError) in
-            FileListing.names(in: try .open(folder, O_RDONLY | O_DIRECTORY)).sorted()
-        }
         // A folder that cannot be read has no files, as with a shell's patterns.
-        guard case .success(let names) = names else { return }
-        for name in names where !name.hasPrefix(".") {
+        let names = bestEffort { FileListing.names(in: try .open(folder, O_RDONLY | O_DIRECTORY)) } ?? []
+        for name in names.sorted() where !name.hasPrefix(".") {
             guard files.count < most else { return }
             let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
-            guard let status = status(of: path, followingLinks: false) else { continue }
+            guard let status = stat(path) else { continue }
             if status.isDirectory {
                 if depth < deepest { collect(path, depth: depth + 1, &files) }
             } else if OutputName.format(of: name) != nil, isRegular(path) {
@@ -40,12 +37,6 @@ package enum ImageFolder {
 
     /// Returns whether a file can be read without waiting: not a FIFO or device.
     private static func isRegular(_ path: String) -> Bool {
-        status(of: path, followingLinks: true)?.isRegularFile ?? false
-    }
-
-    private static func status(of path: String, followingLinks: Bool) -> stat? {
-        var status = stat()
-        let code = path.withPath { followingLinks ? stat($0, &status) : lstat($0, &status) }
-        return code == 0 ? status : nil
+        stat(path, followingLinks: true)?.isRegularFile ?? false
     }
 }

@@ -42,7 +42,6 @@ package final class WorkMemory: Sendable {
     /// `limit` is in bytes.
     package init(limit: Int) { self.limit = max(1, limit) }
 
-    /// The number of jobs that are waiting.
     package var waiting: Int { jobs.withLock { $0.waiting.count } }
 
     /// Runs work that takes about `bytes` of memory, on the calling thread, once there is room for it.

@@ -63,6 +63,5 @@ public struct PixelSize: Sendable, Equatable {
         self.height = height
     }
 
-    /// The size with width and height exchanged.
     package var turned: PixelSize { PixelSize(width: height, height: width) }
 }

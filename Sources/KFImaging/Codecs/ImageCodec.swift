@@ -168,6 +168,15 @@ extension ImageCodec {
     }
 }
 
+/// A codec of kf's own, which decodes for several requests in one pass.
+protocol PassCodec: ImageCodec {}
+
+extension PassCodec {
+    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
+        try decode(bytes, for: [options], each: nil)[0]
+    }
+}
+
 extension [Image] {
     /// Each image finished as its request asks.
     func finished(_ requests: [DecodeOptions], each change: FrameChange?) throws(ImagingError) -> [Image] {

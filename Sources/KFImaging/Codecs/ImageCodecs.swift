@@ -69,7 +69,6 @@ extension ImageFormat: CaseIterable {
     /// The formats that kf knows, then those that the program has registered.
     public static var allCases: [ImageFormat] { ImageCodecs.all.map(\.format) }
 
-    /// The codec of the format.
     var codec: any ImageCodec { ImageCodecs.all.first { $0.format == self } ?? RecognizedFormat(self) }
 
     /// Returns the format whose files have this extension, without a dot. One that no codec has is a format's name.

@@ -38,7 +38,6 @@ struct Compositor {
         return try mixTogether(source, alphas, to: channels)
     }
 
-    /// The alpha of the result for this alpha of the source.
     private func alpha(of source: Double) -> Double {
         switch mode {
         case .plusLighter: return min(1, source + backdropAlpha)

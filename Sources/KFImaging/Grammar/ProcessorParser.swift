@@ -17,7 +17,6 @@ public enum ProcessorParser {
         }
     }
 
-    /// The names of all processors.
     package static var names: [String] { ProcessorSyntax.all.map(\.name) }
 
     private static func parseOne(_ text: Substring, of spec: String) throws(ImagingError) -> any ImageProcessor {

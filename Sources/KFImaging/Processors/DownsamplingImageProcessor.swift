@@ -22,7 +22,6 @@ public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
             resizedTo: { targetSize(width: $0.width, height: $0.height, scaleFactor: options.scaleFactor) })
     }
 
-    /// Returns the size in pixels of the result for an image of this size.
     package func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
         let longest = Double(max(width, height))
         let side = max(1, (max(size.width ?? 0, size.height ?? 0) * scaleFactor).rounded())

@@ -22,7 +22,7 @@ public struct PaddingImageProcessor: ImageProcessor, Equatable {
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
         let canvas = PixelSize(
-            width: pixels(width * options.scaleFactor), height: pixels(height * options.scaleFactor))
+            width: SizeSpec.pixels(width * options.scaleFactor), height: SizeSpec.pixels(height * options.scaleFactor))
         var frames = 1
         if case .image(let image) = item { frames = image.frames.count }
         try options.decode.limits.check(width: canvas.width, height: canvas.height, frames: frames)
@@ -30,6 +30,4 @@ public struct PaddingImageProcessor: ImageProcessor, Equatable {
             try bitmap.padded(to: canvas, color)
         }
     }
-
-    private func pixels(_ length: Double) -> Int { Int(max(1, min(length, 1e9).rounded())) }
 }

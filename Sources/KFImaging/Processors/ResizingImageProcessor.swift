@@ -43,7 +43,6 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
             resizedTo: { targetSize(width: $0.width, height: $0.height, scaleFactor: options.scaleFactor) })
     }
 
-    /// Returns the size in pixels of the result for an image of this size.
     package func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
         let (w, h) = size.scaled(scaleFactor)
         let (sourceWidth, sourceHeight) = (Double(width), Double(height))
@@ -63,9 +62,6 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
     }
 
     private func pixels(_ width: Double, _ height: Double) -> PixelSize {
-        // A larger size exceeds every limit anyway, and must not trap in this conversion.
-        let cap = 1e9
-        return PixelSize(
-            width: Int(max(1, min(width, cap).rounded())), height: Int(max(1, min(height, cap).rounded())))
+        PixelSize(width: SizeSpec.pixels(width), height: SizeSpec.pixels(height))
     }
 }

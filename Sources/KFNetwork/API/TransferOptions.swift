@@ -52,7 +52,7 @@ public struct TransferOptions: Hashable, Sendable {
     package var noProxy: String?
     package var usesEnvironmentProxies = true
     /// The final statuses whose bodies are delivered, in addition to the 206 and 304 that `TransferRequest` asks for.
-    package var acceptedStatus: Set<Int> = [200, 203]
+    package var acceptedStatus: [Int] = [200, 203]
 
     /// Creates options with the default values.
     public init() {}

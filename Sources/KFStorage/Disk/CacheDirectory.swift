@@ -87,10 +87,7 @@ package final class CacheDirectory: Sendable {
 
     /// Whether `root/v1` is still the directory that was opened.
     var isInPlace: Bool {
-        var current = stat()
-        var own = stat()
-        guard fstatat(AT_FDCWD, versionPath, &current, AT_SYMLINK_NOFOLLOW) == 0, fstat(version.raw, &own) == 0
-        else { return false }
+        guard let current = stat(versionPath), let own = bestEffort({ try version.status() }) else { return false }
         return own.st_ino == current.st_ino && own.st_dev == current.st_dev
     }
 
@@ -121,8 +118,7 @@ package final class CacheDirectory: Sendable {
         do {
             return try .open(versionName, in: root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, shown: shown)
         } catch .system(_, _, let code) where code == ELOOP || code == ENOTDIR {
-            var status = stat()
-            guard fstatat(root, versionName, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            guard let status = stat(versionName, in: root) else {
                 throw .system(call: "open", path: shown, errno: code)
             }
             throw .planted(path: shown, kind: status.kind)

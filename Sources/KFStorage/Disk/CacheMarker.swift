@@ -62,8 +62,7 @@ struct CacheMarker {
     }
 
     private func state() throws(StorageError) -> Owner {
-        var status = stat()
-        guard fstatat(root, Self.name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile else { return .missing }
+        guard let status = stat(Self.name, in: root), status.isRegularFile else { return .missing }
         guard status.st_size <= Self.lengthLimit else { return .foreign }
         let bytes: [UInt8]
         do {
@@ -108,22 +107,17 @@ struct CacheMarker {
     }
 }
 
-/// The header of the index.
 enum IndexHeader {
     /// Returns whether `index.sqlite` in an open directory is an SQLite database with kf's application id.
     static func isOwn(in version: Int32) -> Bool {
-        var status = stat()
-        guard fstatat(version, "index.sqlite", &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile else {
-            return false
-        }
-        let raw = openat(version, "index.sqlite", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard raw >= 0 else { return false }
-        // Closing this descriptor drops no lock of SQLite: the process has not opened the index yet.
-        defer { close(raw) }
+        guard stat("index.sqlite", in: version)?.isRegularFile == true else { return false }
         var header = [UInt8](repeating: 0, count: 72)
-        guard header.withUnsafeMutableBytes({ pread(raw, $0.baseAddress, $0.count, 0) }) == header.count else {
-            return false
+        let count = bestEffort {
+            // Closing this descriptor drops no lock of SQLite: the process has not opened the index yet.
+            let file = try FileDescriptor.open("index.sqlite", in: version, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+            return try header.withMutableBytes { bytes throws(StorageError) in try file.read(into: bytes) }
         }
+        guard count == header.count else { return false }
         let application = header[68...].reduce(0) { $0 << 8 | Int($1) }
         return header.starts(with: "SQLite format 3\0".utf8) && application == Schema.applicationID
     }

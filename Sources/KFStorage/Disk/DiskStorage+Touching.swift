@@ -18,7 +18,6 @@ extension DiskStorage {
         }
     }
 
-    /// Adds to the counts of remotes.
     package func note(_ counts: RemoteCounts) {
         reads.withLock { $0.counts.remotes = $0.counts.remotes.adding(counts) }
     }

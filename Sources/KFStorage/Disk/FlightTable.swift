@@ -14,7 +14,6 @@ struct FlightTable {
     struct Flight {
         /// The number of claims on the flight in this process.
         var count = 1
-        /// The progress of the flight's body.
         let progress = FlightProgress()
         /// Whether the flight's own byte is locked.
         fileprivate(set) var isLocked: Bool

@@ -13,7 +13,6 @@ package struct ObjectStore: Sendable {
     /// Returns the path of an object's file, for display or for another program.
     package func path(of object: StoredObject) -> String { object.path(below: directory.objectsPath) }
 
-    /// Opens an object's file for reading.
     package func open(_ object: StoredObject) throws(StorageError) -> FileDescriptor {
         var status = stat()
         return try open(object, &status)
@@ -187,7 +186,6 @@ package struct ObjectStore: Sendable {
 }
 
 extension CacheDirectory {
-    /// The store of this directory's objects.
     package var objects: ObjectStore { ObjectStore(directory: self) }
 }
 

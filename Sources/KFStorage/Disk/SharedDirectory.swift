@@ -110,19 +110,18 @@ package final class SharedDirectory: Sendable {
     /// Removes the files that killed writers have left. A failure leaves them for the next run.
     private func sweep(_ root: Root) {
         let name = Self.temporaries.joined(separator: "/")
-        do throws(StorageError) {
+        bestEffort {
             let folder = try open(name, O_RDONLY | O_DIRECTORY, in: root)
             let now = Timestamp.now()
             let own = FileListing.names(in: try open(name, O_RDONLY | O_DIRECTORY, in: root)).lazy
                 .filter(Self.isTemporary)
             for name in own.prefix(1000) {
-                var status = stat()
-                guard fstatat(folder.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile,
+                guard let status = stat(name, in: folder.raw), status.isRegularFile,
                     status.seconds(until: now) > Self.oldest
                 else { continue }
                 unlinkat(folder.raw, name, 0)
             }
-        } catch {}
+        }
     }
 
     /// Returns whether `write` gives its temporary files such names.

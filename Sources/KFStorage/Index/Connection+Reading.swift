@@ -21,7 +21,9 @@ extension Connection {
     func entry(_ key: EntryKey) throws(StorageError) -> Entry? {
         let statement = try statement(Self.entryByKey)
         defer { statement.reset() }
-        statement.bind(key.id, key.key, key.identifier)
+        key.id.bind(to: statement, at: 1)
+        key.key.bind(to: statement, at: 2)
+        key.identifier.bind(to: statement, at: 3)
         // At most one of the rows has the key. An unusable row counts as missing.
         while try statement.step() {
             if let entry = Self.entry(statement, key: key) { return entry }

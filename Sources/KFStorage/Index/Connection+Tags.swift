@@ -20,7 +20,6 @@ extension Connection {
         try hasTags ? all(Self.ofEntry, row) { $0.text(0) } : []
     }
 
-    /// Removes the tags of an entry.
     func removeTags(row: Int64) throws(StorageError) {
         if try hasTags { try run(Self.remove, row) }
     }

@@ -160,7 +160,6 @@ extension Connection {
         }
     }
 
-    /// Returns the object of one row, if it exists.
     func objectRow(_ row: Int64) throws(StorageError) -> ObjectRow? { try objects(from: row, to: row).first }
 
     /// Returns the reference count that the index keeps for an object; nil if it has no row.
@@ -171,6 +170,7 @@ extension Connection {
     /// Returns the entries of each of these objects. Scans the table: an index for this rare query is not worth its
     /// cost.
     func entries(ofObjects rows: Set<Int64>) throws(StorageError) -> [Int64: [(row: Int64, key: EntryKey)]] {
+        if rows.isEmpty { return [:] }
         let row = try statement(Self.entryObjects)
         defer { row.reset() }
         var found: [Int64: [(row: Int64, key: EntryKey)]] = [:]

@@ -46,7 +46,7 @@ extension Connection {
         let first = EntryKey.place(digest)
         let statement = try statement(Self.objectByDigest)
         defer { statement.reset() }
-        statement.bind(first)
+        first.bind(to: statement, at: 1)
         var free = first
         while try statement.step() {
             let row = statement.int64(0)
@@ -132,12 +132,15 @@ extension Connection {
         let created = entry.created.milliseconds
         let parent = key.identifier.isEmpty ? nil : key.source.id
         let extending = Self.column(entry.extending, now: entry.created)
-        try run(
-            Self.insertEntry, entry.row, key.key, key.identifier, parent, object, entry.original, host, format,
-            entry.object.size, created, entry.timeToLive, extending, entry.url, entry.etag, entry.lastModified,
-            entry.freshness)
-        try run(
-            Self.insertTime, entry.row, entry.accessed.milliseconds, entry.expires.milliseconds, entry.hits)
+        let insert = try statement(Self.insertEntry)
+        insert.bind(from: 1, entry.row, key.key, key.identifier, parent)
+        insert.bind(from: 5, object, entry.original, host, format)
+        insert.bind(from: 9, entry.object.size, created, entry.timeToLive, extending)
+        insert.bind(from: 13, entry.url, entry.etag, entry.lastModified, entry.freshness)
+        try insert.run()
+        let times = try statement(Self.insertTime)
+        times.bind(from: 1, entry.row, entry.accessed.milliseconds, entry.expires.milliseconds, entry.hits)
+        try times.run()
         tally.add(
             Tally.Facts(
                 isVariant: !key.identifier.isEmpty, host: host, format: format, size: entry.object.size,
@@ -160,7 +163,7 @@ extension Connection {
     ) throws(StorageError) -> (unused: [UnusedObject], hits: Int64) {
         let delete = try statement(Self.deleteEntry)
         defer { delete.reset() }
-        delete.bind(row)
+        row.bind(to: delete, at: 1)
         guard try delete.step() else { return ([], 0) }
         let object = delete.int64(0)
         tally.add(
@@ -205,7 +208,11 @@ extension Connection {
     /// An entry that was stored or revalidated after the read is left unchanged.
     func touch(row: Int64, accessed: Timestamp, expires: Timestamp) throws(StorageError) {
         guard let old = try expiry(row: row, ifAccessedBefore: accessed) else { return }
-        try run(Self.touchTime, row, accessed.milliseconds, expires.milliseconds)
+        let statement = try statement(Self.touchTime)
+        row.bind(to: statement, at: 1)
+        accessed.milliseconds.bind(to: statement, at: 2)
+        expires.milliseconds.bind(to: statement, at: 3)
+        try statement.run()
         tally.addExpiry(old, count: -1)
         tally.addExpiry(max(old, expires.milliseconds), count: 1)
     }
@@ -219,9 +226,12 @@ extension Connection {
             return row
         }
         let pixels = object.pixels
-        try run(
-            Self.insertObject, row, object.digest, object.fileExtension.text, object.size, object.modified,
-            pixels.map { Int64($0.width) }, pixels.map { Int64($0.height) }, pixels.map { Int64($0.frames) })
+        let insert = try statement(Self.insertObject)
+        insert.bind(from: 1, row, object.digest, object.fileExtension.text, object.size)
+        insert.bind(
+            from: 5, object.modified, pixels.map { Int64($0.width) }, pixels.map { Int64($0.height) },
+            pixels.map { Int64($0.frames) })
+        try insert.run()
         tally.addObject(size: object.size, count: 1)
         return row
     }
@@ -231,7 +241,7 @@ extension Connection {
     private func place(for key: EntryKey) throws(StorageError) -> (row: Int64, old: PresentEntry?) {
         let statement = try statement(Self.rowsByKey)
         defer { statement.reset() }
-        statement.bind(key.id)
+        key.id.bind(to: statement, at: 1)
         var free = key.id
         var first: PresentEntry?
         while try statement.step() {

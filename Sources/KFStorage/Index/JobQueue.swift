@@ -73,7 +73,6 @@ struct JobQueue {
         isDue = true
     }
 
-    /// Removes and returns the matching jobs.
     mutating func remove(where isChosen: (IndexJob) -> Bool) -> [IndexJob] {
         let removed = jobs.filter(isChosen)
         jobs.removeAll(where: isChosen)

@@ -20,6 +20,17 @@ struct Statement {
         }
     }
 
+    /// Binds four parameters. Each store does, and the compiler does not unroll the loop over a pack.
+    func bind(
+        from index: Int32, _ first: some Bindable, _ second: some Bindable, _ third: some Bindable,
+        _ fourth: some Bindable
+    ) {
+        first.bind(to: self, at: index)
+        second.bind(to: self, at: index + 1)
+        third.bind(to: self, at: index + 2)
+        fourth.bind(to: self, at: index + 3)
+    }
+
     /// Advances to the next row. Returns false when there is none.
     func step() throws(StorageError) -> Bool {
         let code = sqlite3_step(handle)

@@ -57,7 +57,6 @@ package struct EntryQuery: Sendable {
             """
     }
 
-    /// Returns whether `a` comes before `b`.
     func isBefore(_ a: RankedRow, _ b: RankedRow) -> Bool {
         let descends = (order != .url) != isReversed
         if a.number != b.number { return (a.number > b.number) == descends }

@@ -104,6 +104,14 @@ package struct FileDescriptor: ~Copyable, Sendable {
 }
 
 extension stat {
+    /// Asks for the status of a path; nil when that fails, with the reason in `errno`.
+    package init?(_ path: String, in directory: Int32 = AT_FDCWD, followingLinks: Bool = false) {
+        var status = stat()
+        let flags = followingLinks ? 0 : AT_SYMLINK_NOFOLLOW
+        guard path.withPath({ fstatat(directory, $0, &status, flags) }) == 0 else { return nil }
+        self = status
+    }
+
     package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { st_mode & S_IFMT == S_IFDIR }
     package var isLink: Bool { st_mode & S_IFMT == S_IFLNK }

@@ -1,7 +1,6 @@
 import Glibc
 import KFSystem
 
-/// An error of the cache's storage.
 package enum StorageError: Error, Equatable, Sendable {
     /// A system call failed: its name, the path and errno.
     case system(call: String, path: String, errno: Int32)

@@ -80,9 +80,7 @@ extension Verifier {
         pending = []
         guard !suspects.isEmpty else { return }
         let rows = Set(suspects.compactMap { $0.row?.row })
-        let users =
-            rows.isEmpty
-            ? [:] : try storage.read { connection throws(StorageError) in try connection.entries(ofObjects: rows) }
+        let users = try storage.read { connection throws(StorageError) in try connection.entries(ofObjects: rows) }
         let storage = storage
         let repairs = repairs
         try secondLook(suspects) { suspect, connection throws(StorageError) in

@@ -218,10 +218,9 @@ extension Verifier {
         try forEachPage { connection, first throws(StorageError) in
             try connection.unusableObjects(from: first, count: Self.page)
         } look: { rows throws(StorageError) in
-            let users =
-                rows.isEmpty
-                ? [:]
-                : try storage.read { connection throws(StorageError) in try connection.entries(ofObjects: Set(rows)) }
+            let users = try storage.read { connection throws(StorageError) in
+                try connection.entries(ofObjects: Set(rows))
+            }
             try secondLook(rows) { row, connection throws(StorageError) in
                 guard try connection.unusableObjects(from: row, count: 1).found.first == row else { return nil }
                 let entries = users[row] ?? []

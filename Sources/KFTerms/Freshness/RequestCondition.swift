@@ -53,7 +53,7 @@ extension HeaderLines {
 package enum ResponseStatus {
     /// The statuses from 200 to 299 that may bring an image under `CachePolicy.http`. The others have no body of their
     /// own and count as responses without an image.
-    package static let bringingImages = Set(200...299).subtracting([204, 205, 206])
+    package static let bringingImages = (200...299).filter { ![204, 205, 206].contains($0) }
 
     /// Returns whether a final status allows heuristic freshness, by Last-Modified.
     static func isHeuristicallyFresh(_ status: Int) -> Bool {

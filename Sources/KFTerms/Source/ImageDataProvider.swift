@@ -49,24 +49,22 @@ public struct LocalFileImageDataProvider: ImmediateImageDataProvider {
     }
 
     public func data() throws(KingfisherError) -> [UInt8] {
-        do {
+        do throws(StorageError) {
             // A FIFO without a writer would wait for one. One that a shell has made, <(…), has its writer.
             let file = try FileDescriptor.open(path, O_RDONLY | O_NONBLOCK)
             let status = try file.status()
             if status.isRegularFile { return try file.readAll(expected: Int(clamping: status.st_size), limit: limit) }
-            guard !status.isDirectory else { throw StorageError.system(call: "read", path: path, errno: EISDIR) }
-            guard status.st_mode & S_IFMT == S_IFIFO else { throw Self.notRegular }
-            try retry("fcntl", path) { fcntl(file.raw, F_SETFL, 0) }
-            return try file.readAll(limit: limit)
-        } catch let error as KingfisherError {
-            throw error
-        } catch StorageError.system(_, _, let code) {
+            if status.isDirectory { throw .system(call: "read", path: path, errno: EISDIR) }
+            if status.st_mode & S_IFMT == S_IFIFO {
+                try retry("fcntl", path) { fcntl(file.raw, F_SETFL, 0) }
+                return try file.readAll(limit: limit)
+            }
+        } catch .system(_, _, let code) {
             throw Self.failure(code)
-        } catch let error as StorageError {
-            throw .sourceError(reason: .dataProviderError(detail: error.message))
         } catch {
-            preconditionFailure("reading throws nothing else: \(error)")
+            throw .sourceError(reason: .dataProviderError(detail: error.message))
         }
+        throw Self.notRegular
     }
 
     private static let notRegular = KingfisherError.sourceError(
@@ -114,7 +112,6 @@ public struct Base64ImageDataProvider: ImmediateImageDataProvider {
     }
 }
 
-/// Standard input as a source.
 package enum StandardInput {
     /// Reads standard input to its end, at most `limit` bytes (default 256 MiB). Without a key, the content is the key.
     /// Throws `dataProviderError` (5003).

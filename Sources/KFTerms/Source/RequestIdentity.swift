@@ -159,16 +159,15 @@ enum FileDigest {
     /// pipe counts by its path, because reading it would take the content away from libcurl; so does an unreadable
     /// file.
     static func of(_ path: String) -> String {
-        var status = stat()
-        guard path.withPath({ stat($0, &status) }) == 0, status.isRegularFile else { return "path:\(path)" }
+        guard let status = stat(path, followingLinks: true), status.isRegularFile else { return "path:\(path)" }
         let stamp = [Int64(status.st_size), status.modified, Int64(status.st_ino), Int64(status.st_dev)]
         return known.withLock { known in
             if let found = known[path], found.stamp == stamp { return found.digest }
-            let read = Result { () throws(StorageError) in
+            let read = bestEffort {
                 try FileDescriptor.open(path, O_RDONLY).readAll(expected: Int(stamp[0]), limit: limit)
             }
             // libcurl reads the file itself and reports its errors.
-            guard case .success(let bytes) = read else { return "path:\(path)" }
+            guard let bytes = read else { return "path:\(path)" }
             let digest = bytes.withUnsafeBytes { SHA256.hash($0) }.hex
             known[path] = Known(stamp: stamp, digest: digest)
             return digest
@@ -181,7 +180,6 @@ enum FileDigest {
     }
 }
 
-/// The digest of the cookies in a jar.
 enum CookieDigest {
     private static let known = Mutex<[String: String]>([:])
 
@@ -191,15 +189,15 @@ enum CookieDigest {
     static func of(_ path: String) -> String {
         known.withLock { known in
             if let digest = known[path] { return digest }
-            let read = Result { () throws(StorageError) -> [UInt8] in
+            let read = bestEffort { () throws(StorageError) -> [UInt8] in
                 // Without O_NONBLOCK the open of a FIFO would wait for ever. libcurl's part refuses it.
                 let file = try FileDescriptor.open(path, O_RDONLY | O_NONBLOCK)
                 let status = try file.status()
                 guard status.isRegularFile else { return [] }
                 return try file.readAll(expected: Int(status.st_size), limit: 64 << 20)
             }
-            let bytes = (try? read.get()) ?? []  // The engine reports what is wrong with the jar.
-            let digest = cookies(bytes).withUnsafeBytes { SHA256.hash($0) }.hex
+            // The engine reports what is wrong with the jar.
+            let digest = cookies(read ?? []).withUnsafeBytes { SHA256.hash($0) }.hex
             known[path] = digest
             return digest
         }

@@ -188,7 +188,6 @@ package enum GivenKey {
     /// the stored form of `a`.
     private static let reserved = ["http:", "https:", "file:", "data:", "sha256:", prefix]
 
-    /// Returns the key in the cache.
     package static func cacheKey(_ given: String) -> String {
         let start = given.prefix(8).lowercased()
         return reserved.contains(where: start.hasPrefix) ? prefix + given : given

@@ -214,7 +214,7 @@ private struct Declarations {
 
     private(set) var types: Set<String> = []
     private(set) var fileNames: Set<String> = []
-    /// The names of options: the texts behind `OptionSpec(`, and behind its short forms.
+    /// The names of options: the texts behind `Option(`, and behind its forms.
     private(set) var options: Set<String> = []
     /// The words in C that begin with `kf_`.
     private(set) var shims: Set<String> = []
@@ -286,7 +286,7 @@ private struct Declarations {
             file.members.insert("init" + labels)
             initializers.insert(labels)
         }
-        for declaration in ["OptionSpec(", "flag: ", "column("] {
+        for declaration in ["Option(", "column("] {
             text.each(declaration) { place in
                 if let name = text.literal(at: place) { options.insert(name) }
             }

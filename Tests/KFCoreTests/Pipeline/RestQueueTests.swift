@@ -55,8 +55,8 @@ struct RestQueueTests {
     @Test("A forgotten one does not go on; the others do")
     func forgotten() async throws {
         let (a, b) = (try job(1), try job(2))
-        rests.rest(a, for: .milliseconds(10))
-        rests.rest(b, for: .milliseconds(30))
+        rests.rest(a, for: .milliseconds(500))
+        rests.rest(b, for: .milliseconds(550))
         rests.forget(a)
         #expect(!rests.isResting(a) && rests.isResting(b))
         rests.forget(a)

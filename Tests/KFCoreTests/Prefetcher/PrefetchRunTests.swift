@@ -60,7 +60,7 @@ struct PrefetchRunTests {
         #expect(!startsAtEnd && !run.isOver)
         #expect(run.takeOff().count == 1 && run.takeOff().isEmpty)
         #expect(!run.isOver)
-        for counted in run.land(failed(item("a"))) { run.count(counted) }
+        if let counted = run.land(failed(item("a"))) { run.count(counted) }
         #expect(run.isOver && run.progress.failed == 1)
     }
 
@@ -97,10 +97,10 @@ struct PrefetchRunTests {
         run.stop(.deadline)
         #expect(run.takeOff().isEmpty)
         let error = KingfisherError.requestError(reason: .taskCancelled)
-        for drained in run.land(failed(item("a", 1), error)) { run.count(drained) }
+        if let drained = run.land(failed(item("a", 1), error)) { run.count(drained) }
         #expect(run.progress.notTried == 1 && run.progress.cancelled == 0)
         run.cutOff()
-        for cutOff in run.land(failed(item("a", 2), error)) { run.count(cutOff) }
+        if let cutOff = run.land(failed(item("a", 2), error)) { run.count(cutOff) }
         #expect(run.progress.notTried == 1 && run.progress.cancelled == 1 && run.progress.failed == 0)
         #expect(run.progress.finished == 2)
     }
@@ -171,12 +171,12 @@ struct PrefetchRunTests {
     func locked() throws {
         var run = runWithOne()
         let counted = run.land(failed(item("a"), Self.locked))
-        #expect(counted.isEmpty && !run.isOver && !run.isFinishing)
+        #expect(counted == nil && !run.isOver && !run.isFinishing)
         run.retryPostponed()
         let taken = run.takeOff()
         let again = try #require(taken.first?.item)
         #expect(again.isPostponed)
-        for countedAgain in run.land(failed(again, Self.locked)) { run.count(countedAgain) }
+        if let countedAgain = run.land(failed(again, Self.locked)) { run.count(countedAgain) }
         run.retryPostponed()
         #expect(run.isOver && run.progress.failed == 1)
         #expect(run.report.ending == .finished)
@@ -210,7 +210,7 @@ struct PrefetchRunTests {
     }
 
     private func end(_ wish: PrefetchWish, _ run: inout PrefetchRun) {
-        for outcome in run.land(failed(wish.item)) { run.count(outcome) }
+        if let outcome = run.land(failed(wish.item)) { run.count(outcome) }
     }
 
     @Test("Reading waits for the first item that has not ended, not for those after it")
@@ -255,7 +255,7 @@ struct PrefetchRunTests {
         let locked = KingfisherError.cacheError(reason: .cacheIsLocked(detail: "x"))
         for wish in run.takeOff() {
             let error = wish.item.position == 1 ? locked : .responseError(reason: .noURLResponse)
-            for outcome in run.land(failed(wish.item, error)) { run.count(outcome) }
+            if let outcome = run.land(failed(wish.item, error)) { run.count(outcome) }
         }
         let isHeldUp = !run.startsReading()
         #expect(isHeldUp && run.takeOff().isEmpty && !run.isOver)

@@ -2,7 +2,6 @@ import KFImaging
 import KFSystem
 import KFTerms
 
-/// The parser of one list's records.
 struct ListParser {
     private let format: ListFormat
     private let options: ListOptions
@@ -20,6 +19,8 @@ struct ListParser {
     /// The number of records, and of objects without the URL's member.
     private var records = 0
     private var lacking = 0
+    /// Whether items are only counted. Then their sources are parsed when they are asked for.
+    var onlyCounts = false
     /// The last processor, because lists repeat them.
     private var lastProcessor: (text: String, processor: any ImageProcessor)?
 
@@ -45,7 +46,7 @@ struct ListParser {
             guard isJSON || format.delimiter != nil else {
                 guard let text = try line(record.content) else { return nil }
                 facts.text = text
-                facts.source = source(text, key: nil)
+                setSource(&facts, key: nil)
                 return item(facts)
             }
             guard let wish = try isJSON ? object(record.content) : fields(record) else { return nil }
@@ -77,8 +78,8 @@ struct ListParser {
             own.name = wish.name(of: index)
             own.columns = wish.columns(of: index)
             own.headers = wish.headers
-            own.source = source(own.text, key: wish.key(of: index))
             if let text = wish.processor(of: index) { own.processor = try processor(text) }
+            setSource(&own, key: wish.key(of: index))
         } catch {
             own.source = .failure(.sourceError(reason: .invalidListRecord(detail: error.message)))
         }
@@ -167,17 +168,26 @@ struct ListParser {
     /// its own.
     private static let longestName = 1 << 16
 
-    private func source(_ text: String, key: String?) -> Result<Source, KingfisherError> {
+    private func setSource(_ facts: inout PrefetchItem.Facts, key: String?) {
+        let (text, allowsLocal) = (facts.text, options.allowsLocal)
+        guard onlyCounts, options.shard == nil else {
+            facts.source = Self.source(text, key: key, allowsLocal: allowsLocal)
+            return
+        }
+        facts.parseSource = { Self.source(text, key: key, allowsLocal: allowsLocal) }
+    }
+
+    private static func source(_ text: String, key: String?, allowsLocal: Bool) -> Result<Source, KingfisherError> {
         Result { () throws(KingfisherError) in
-            for (name, value) in [("URL", text), ("key", key ?? "")] where value.utf8.count > Self.longestName {
+            for (name, value) in [("URL", text), ("key", key ?? "")] where value.utf8.count > longestName {
                 throw .sourceError(
-                    reason: .invalidListRecord(detail: "the \(name) is longer than \(Self.longestName >> 10) KiB"))
+                    reason: .invalidListRecord(detail: "the \(name) is longer than \(longestName >> 10) KiB"))
             }
             if let key, key.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
                 throw .sourceError(reason: .invalidListRecord(detail: "the key has a control character"))
             }
             let key = key.map(GivenKey.cacheKey)
-            if options.allowsLocal, !text.contains("://") || text.prefix(5).lowercased() == "file:" {
+            if allowsLocal, !text.contains("://") || text.prefix(5).lowercased() == "file:" {
                 let path = try LocalFileImageDataProvider.path(of: text)
                 return .provider(try LocalFileImageDataProvider(path: path, cacheKey: key))
             }

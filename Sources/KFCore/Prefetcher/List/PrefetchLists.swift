@@ -125,7 +125,7 @@ public final class PrefetchLists: PrefetchInput {
                     }
                     state.current = try PrefetchList(path, options, bell: bell)
                 }
-                let found = try state.current?.next()
+                let found = try state.current?.next(onlyCounting: phase == .finishing)
                 position.store(state.before + (state.current?.position ?? 0), ordering: .relaxed)
                 guard var found else {
                     if state.current?.wasStopped == true { state.unread += 1 }
@@ -249,8 +249,9 @@ struct PrefetchList: ~Copyable, Sendable {
 
     /// Returns the next items, at most 512, from at most one block of the list; empty if the block has none, nil at the
     /// end. Throws `dataProviderError` (5003) where the list cannot be read any further.
-    mutating func next() throws(KingfisherError) -> [PrefetchItem]? {
+    mutating func next(onlyCounting: Bool = false) throws(KingfisherError) -> [PrefetchItem]? {
         guard !isAtEnd else { return nil }
+        parser.onlyCounts = onlyCounting
         do {
             var items = try takeItems()
             // Available items do not wait for the next block: a pipe may be slow.

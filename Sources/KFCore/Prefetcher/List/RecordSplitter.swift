@@ -57,7 +57,6 @@ struct RecordSplitter {
     /// The number of bytes that are in no record yet.
     var pending: Int { buffer.count - start }
 
-    /// The line number that has been reached.
     var reached: Int { line + newlines }
 
     /// Takes more bytes, after `next` has returned nil.

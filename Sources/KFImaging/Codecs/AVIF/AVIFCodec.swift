@@ -1,8 +1,6 @@
 /// AVIF: read and written, still and animated, with 8, 10 or 12 bits a sample.
-struct AVIFCodec: ImageCodec {
+struct AVIFCodec: PassCodec {
     var format: ImageFormat { .avif }
-    var displayName: String { "AVIF" }
-    var fileExtension: String { "avif" }
     var supportsAnimation: Bool { true }
     var isEncodable: Bool { true }
     var library: CodecLibrary? { .avif }
@@ -20,10 +18,6 @@ struct AVIFCodec: ImageCodec {
         try limits.check(structure.info)
         if !structure.isComplete { throw .truncated(.avif) }
         return (structure.info, [])
-    }
-
-    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
-        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(

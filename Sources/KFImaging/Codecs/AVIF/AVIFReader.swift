@@ -54,7 +54,6 @@ struct AVIFReader: ~Copyable {
     /// The size of the visible part.
     var size: PixelSize { PixelSize(width: visible.x.count, height: visible.y.count) }
 
-    /// Decodes the next picture.
     mutating func next() throws(ImagingError) -> Picture {
         let status = CoderThreads.shared.counting(threads) { kf_avif_reader_next(handle, &facts) }
         try check(status)

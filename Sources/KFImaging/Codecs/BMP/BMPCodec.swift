@@ -1,10 +1,8 @@
 /// BMP of Windows and OS/2: read. JPEG and PNG inside a BMP, CMYK and 64 bits a pixel are not decoded.
 ///
 /// The colour space of the header is ignored, except for an embedded ICC profile.
-struct BMPCodec: ImageCodec {
+struct BMPCodec: PassCodec {
     var format: ImageFormat { .bmp }
-    var displayName: String { "BMP" }
-    var fileExtension: String { "bmp" }
 
     /// Texts begin with "BM" too, so that the size of the second header must be a known one.
     func matches(_ head: UnsafeRawBufferPointer) -> Bool {
@@ -24,10 +22,6 @@ struct BMPCodec: ImageCodec {
         try limits.check(info)
         try BMPDecoder.check(bytes, header)
         return (info, [])
-    }
-
-    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
-        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(

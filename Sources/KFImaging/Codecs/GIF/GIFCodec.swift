@@ -1,8 +1,6 @@
 /// GIF: read and written, animations too. Its pixels are opaque or fully transparent.
-struct GIFCodec: ImageCodec {
+struct GIFCodec: PassCodec {
     var format: ImageFormat { .gif }
-    var displayName: String { "GIF" }
-    var fileExtension: String { "gif" }
     var supportsAnimation: Bool { true }
     var isEncodable: Bool { true }
     var library: CodecLibrary? { .gif }
@@ -21,10 +19,6 @@ struct GIFCodec: ImageCodec {
         if !structure.isComplete { throw .truncated(.gif) }
         if structure.frames == 0 { throw .corrupt(.gif, reason: "no frame") }
         return (structure.info, structure.warnings)
-    }
-
-    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
-        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(

@@ -1,8 +1,6 @@
 /// ICO: read. It yields its largest picture, a PNG or a bitmap; the others are not looked at.
-struct ICOCodec: ImageCodec {
+struct ICOCodec: PassCodec {
     var format: ImageFormat { .ico }
-    var displayName: String { "ICO" }
-    var fileExtension: String { "ico" }
 
     /// The four bytes of the signature are common, so that the count of pictures must be plausible and the reserved
     /// byte of the first entry zero.
@@ -45,10 +43,6 @@ struct ICOCodec: ImageCodec {
             try BMPDecoder.check(bytes, header, limits: limits)
             return []
         }
-    }
-
-    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
-        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(

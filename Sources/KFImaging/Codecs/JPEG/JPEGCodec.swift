@@ -1,7 +1,6 @@
 /// JPEG: read and written. The format has no alpha and no animation.
-struct JPEGCodec: ImageCodec {
+struct JPEGCodec: PassCodec {
     var format: ImageFormat { .jpeg }
-    var displayName: String { "JPEG" }
     var fileExtension: String { "jpg" }
     var supportsAlpha: Bool { false }
     var isEncodable: Bool { true }
@@ -23,10 +22,6 @@ struct JPEGCodec: ImageCodec {
         try limits.check(info)
         try walk.finish()
         return (info, walk.hasImpossibleLength ? [.impossibleSegmentLength] : [])
-    }
-
-    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
-        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(

@@ -1,8 +1,6 @@
 /// PNG: read and written, with 8 or 16 bits a sample. Animations are read, and not written.
-struct PNGCodec: ImageCodec {
+struct PNGCodec: PassCodec {
     var format: ImageFormat { .png }
-    var displayName: String { "PNG" }
-    var fileExtension: String { "png" }
     var isEncodable: Bool { true }
     var library: CodecLibrary? { .png }
     var readsAnimation: Bool { true }
@@ -27,10 +25,6 @@ struct PNGCodec: ImageCodec {
         let info = structure.info
         try limits.check(info)
         return (info, try structure.check(bytes))
-    }
-
-    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
-        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(

@@ -1,8 +1,7 @@
 /// WebP: read and written, lossy or lossless, animations too.
-struct WebPCodec: ImageCodec {
+struct WebPCodec: PassCodec {
     var format: ImageFormat { .webp }
     var displayName: String { "WebP" }
-    var fileExtension: String { "webp" }
     var supportsAnimation: Bool { true }
     var isEncodable: Bool { true }
     var library: CodecLibrary? { .webp }
@@ -21,10 +20,6 @@ struct WebPCodec: ImageCodec {
         if !structure.isComplete { throw .truncated(.webp) }
         if structure.frames.isEmpty { throw .corrupt(.webp, reason: "no picture") }
         return (structure.info, [])
-    }
-
-    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
-        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(

@@ -1,0 +1,141 @@
+import KFStorage
+import KFTerms
+
+/// A block of items, separated into cached and missing ones.
+struct PrefetchBlock: Sendable {
+    var ended: [PrefetchOutcome] = []
+    var missing: [PrefetchWish] = []
+    /// The items that were read only to be counted.
+    var untried: [PrefetchItem] = []
+    /// Whether the items were looked up in the cache.
+    var isLookedUp = false
+    /// The error of a list that could not be read to its end.
+    var broken: KingfisherError?
+    /// The error of the look-up.
+    var problem: KingfisherError?
+    var isLast = false
+    /// With the last block: the number of lists that were not read to their end.
+    var unreadLists = 0
+}
+
+/// An item to be fetched.
+struct PrefetchWish: Sendable {
+    let item: PrefetchItem
+    /// The retrieval of each form; empty before a look-up.
+    var retrievals: [Retrieval] = []
+    /// Whether a look-up of its only form found nothing usable.
+    var isKnownMissing = false
+    /// The number of commits by other processes at that look-up.
+    var commitsSeen: Int64?
+    /// The error of the item's record.
+    var error: KingfisherError?
+
+    init(item: PrefetchItem, retrievals: [Retrieval] = [], error: KingfisherError? = nil) {
+        self.item = item
+        self.retrievals = retrievals
+        self.error = error
+    }
+
+    /// Returns a wish for each item. Modifiers without an identity run.
+    static func each(
+        of items: [PrefetchItem], _ forms: [OptionsBox], _ manager: KingfisherManager
+    ) async -> [PrefetchWish] {
+        let forms = forms.map { $0.identified(by: manager) }
+        let needsModifiers = forms.contains { !$0.value.request.isPrepared }
+        var wishes: [PrefetchWish] = []
+        wishes.reserveCapacity(items.count)
+        for item in items {
+            do throws(KingfisherError) {
+                let source = try item.source.get()
+                var retrievals: [Retrieval] = []
+                retrievals.reserveCapacity(forms.count)
+                for form in forms {
+                    var box = item.options(form)
+                    if needsModifiers { box = OptionsBox(try await manager.prepared(box.value, for: source)) }
+                    retrievals.append(Retrieval(source, box, manager.cache))
+                }
+                wishes.append(PrefetchWish(item: item, retrievals: retrievals))
+            } catch {
+                wishes.append(PrefetchWish(item: item, error: error))
+            }
+        }
+        return wishes
+    }
+
+    /// Returns the remembered refusal of an image that is absent in all of its forms; nil if it may be asked for.
+    /// `places` are those of its forms in `found`.
+    func refusal(_ found: ImageCache.Sight, at places: Range<Int>, now: Timestamp) -> KingfisherError? {
+        guard case .some(.some(let answer)) = found.answers[places.lowerBound], places.allSatisfy(found.isAbsent),
+            let first = retrievals.first, first.cache === first.originals, first.cache.layers.isEmpty
+        else { return nil }
+        // The index has neither the image nor its original, and so no other representation.
+        let sight = Sight(hasFiles: true)
+        if case .fail(let error) = first.knowing(answer).decide(sight, asksRemotes: false, now: now),
+            error.isRemembered
+        {
+            return error
+        }
+        return nil
+    }
+
+    /// Takes what a look-up found, so that no second one is needed.
+    mutating func learn(_ found: ImageCache.Sight, at places: Range<Int>, isRefused: Bool) {
+        if let answer = found.answers[places.lowerBound] {
+            for index in retrievals.indices { retrievals[index] = retrievals[index].knowing(answer) }
+        }
+        guard places.count == 1, !isRefused, found.isAbsent(places.lowerBound) else { return }
+        (isKnownMissing, commitsSeen) = (true, found.commits)
+        retrievals[0].cache.noteMiss()
+    }
+}
+
+extension OptionsBox {
+    fileprivate func identified(by manager: KingfisherManager) -> OptionsBox {
+        let options = manager.identified(value)
+        return options.request.responderIdentity == value.request.responderIdentity ? self : OptionsBox(options)
+    }
+}
+
+extension [PrefetchWish] {
+    /// The cache of all images; nil if there are several.
+    var cache: ImageCache? {
+        guard let cache = first?.retrievals.first?.cache else { return nil }
+        return allSatisfy { $0.retrievals.allSatisfy { $0.cache === cache } } ? cache : nil
+    }
+}
+
+extension ImageCache {
+    /// Returns the state of each form of the wishes on the disk, one after the other. See `touchFresh`.
+    func touchFresh(_ wishes: [PrefetchWish], _ forms: [OptionsBox]) async throws(KingfisherError) -> Sight {
+        let count = forms.count
+        var accepts: (@Sendable (Int, Entry) -> Bool)?
+        if forms.contains(where: { $0.value.cachePolicy == .http }) {
+            accepts = { index, entry in wishes[index / count].retrievals[index % count].accepts(entry) }
+        }
+        var (targets, originals, remembers) = ([EntryKey](), [EntryKey](), false)
+        targets.reserveCapacity(wishes.count * count)
+        originals.reserveCapacity(wishes.count * count)
+        for index in wishes.indices {
+            for retrieval in wishes[index].retrievals {
+                targets.append(retrieval.target)
+                originals.append(retrieval.original)
+                remembers = remembers || retrieval.remembersAnswers
+            }
+        }
+        return try await touchFresh(targets, originals: originals, answers: remembers, where: accepts)
+    }
+}
+
+extension ImageCache.Sight {
+    func isAbsent(_ place: Int) -> Bool {
+        if case .absent = files[place] { true } else { false }
+    }
+
+    /// The files of a number of forms from a place on; nil unless all are fresh.
+    func freshFiles(at places: Range<Int>) -> [StoredFile]? {
+        guard case .fresh(let first) = files[places.lowerBound] else { return nil }
+        var fresh = [first]
+        for case .fresh(let file) in files[places.dropFirst()] { fresh.append(file) }
+        return fresh.count == places.count ? fresh : nil
+    }
+}
