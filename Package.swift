@@ -27,7 +27,7 @@ let package = Package(
     name: "kf",
     products: [
         .executable(name: "kf", targets: ["kf"]),
-        .library(name: "KFCore", targets: ["KFCore", "KFImaging", "KFNetwork", "KFStorage"]),
+        .library(name: "KFCore", targets: ["KFCore", "KFTerms", "KFImaging", "KFNetwork", "KFStorage"]),
         .library(name: "KFFoundation", targets: ["KFFoundation"]),
     ],
     targets: [
@@ -50,10 +50,13 @@ let package = Package(
             linkerSettings: archives("sqlite3", "crypto")),
         .target(name: "KFNetwork", dependencies: ["CCurl", "CZlib"], swiftSettings: strict),
         .target(
-            name: "KFCore", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork", "CZlib", "CArchive"],
+            name: "KFTerms", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork"], swiftSettings: strict),
+        .target(
+            name: "KFCore",
+            dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "CZlib", "CArchive"],
             exclude: ["KFCore.docc"], swiftSettings: strict),
         // Foundation costs a start of the program several milliseconds, so that the command does without it.
-        .target(name: "KFFoundation", dependencies: ["KFCore", "KFImaging"], swiftSettings: strict),
+        .target(name: "KFFoundation", dependencies: ["KFCore", "KFTerms", "KFImaging"], swiftSettings: strict),
         .target(name: "Command", dependencies: ["KFCore"], swiftSettings: strict),
         .executableTarget(name: "kf", dependencies: ["Command", "CCommand"], swiftSettings: strict),
 
@@ -75,7 +78,9 @@ let package = Package(
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
         .testTarget(
             name: "KFCoreTests",
-            dependencies: ["KFCore", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "Support", "CZlib"],
+            dependencies: [
+                "KFCore", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "Support", "CZlib",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "KFFoundationTests", dependencies: ["KFFoundation", "KFCore", "Support"], swiftSettings: strict),

@@ -2,6 +2,7 @@ import KFImaging
 import KFNetwork
 import KFStorage
 import KFSystem
+import KFTerms
 
 // The names by which programs that import KFCore alone use the types of the modules beneath. The command sees no others:
 // its target depends on KFCore, and no module is re-exported.
@@ -94,11 +95,64 @@ public typealias StorageExpiration = KFStorage.StorageExpiration
 public typealias Timestamp = KFStorage.Timestamp
 public typealias Verification = KFStorage.Verification
 
+// Errors.
+public typealias KingfisherError = KFTerms.KingfisherError
+public typealias PropagationError = KFTerms.PropagationError
+public typealias TransferFailure = KFTerms.TransferFailure
+public typealias UnderlyingError = KFTerms.UnderlyingError
+
+// Sources, and how their images are read.
+public typealias Base64ImageDataProvider = KFTerms.Base64ImageDataProvider
+public typealias DataURI = KFTerms.DataURI
+public typealias ImageDataProvider = KFTerms.ImageDataProvider
+public typealias ImageResource = KFTerms.ImageResource
+public typealias LocalFileImageDataProvider = KFTerms.LocalFileImageDataProvider
+public typealias RawImageDataProvider = KFTerms.RawImageDataProvider
+public typealias RequestURL = KFTerms.RequestURL
+public typealias Resource = KFTerms.Resource
+public typealias Source = KFTerms.Source
+public typealias SourceConvertible = KFTerms.SourceConvertible
+
+// Requests, options and what calls them back.
+public typealias AnyImageModifier = KFTerms.AnyImageModifier
+public typealias AnyModifier = KFTerms.AnyModifier
+public typealias AnyRedirectHandler = KFTerms.AnyRedirectHandler
+public typealias AuthenticationChallengeResponsible = KFTerms.AuthenticationChallengeResponsible
+public typealias CachePolicy = KFTerms.CachePolicy
+public typealias CacheSerializer = KFTerms.CacheSerializer
+public typealias CallbackQueue = KFTerms.CallbackQueue
+public typealias DefaultCacheSerializer = KFTerms.DefaultCacheSerializer
+public typealias DelayRetryStrategy = KFTerms.DelayRetryStrategy
+public typealias DownloadTask = KFTerms.DownloadTask
+public typealias FormatIndicatedCacheSerializer = KFTerms.FormatIndicatedCacheSerializer
+public typealias ImageCheck = KFTerms.ImageCheck
+public typealias ImageDownloadRedirectHandler = KFTerms.ImageDownloadRedirectHandler
+public typealias ImageDownloadRequest = KFTerms.ImageDownloadRequest
+public typealias ImageDownloadRequestModifier = KFTerms.ImageDownloadRequestModifier
+public typealias ImageDownloaderDelegate = KFTerms.ImageDownloaderDelegate
+public typealias ImageModifier = KFTerms.ImageModifier
+public typealias ProcessingChain = KFTerms.ProcessingChain
+public typealias RequestOptions = KFTerms.RequestOptions
+public typealias ResponseDisposition = KFTerms.ResponseDisposition
+public typealias ResponseFacts = KFTerms.ResponseFacts
+public typealias RetryContext = KFTerms.RetryContext
+public typealias RetryDecision = KFTerms.RetryDecision
+public typealias RetryStrategy = KFTerms.RetryStrategy
+public typealias RetryUserInfo = KFTerms.RetryUserInfo
+
+// Results.
+public typealias CachedFile = KFTerms.CachedFile
+public typealias CacheStoreResult = KFTerms.CacheStoreResult
+public typealias ImageFacts = KFTerms.ImageFacts
+public typealias RetrievalWay = KFTerms.RetrievalWay
+public typealias StoredFile = KFTerms.StoredFile
+
 // Parts of the process that the command needs as well.
 package typealias Base64 = KFSystem.Base64
 package typealias ByteText = KFSystem.ByteText
 package typealias DescriptorLimit = KFSystem.DescriptorLimit
 package typealias FieldText = KFSystem.FieldText
+package typealias GivenKey = KFTerms.GivenKey
 package typealias JSONValue = KFSystem.JSONValue
 package typealias NearestName = KFImaging.NearestName
 package typealias PercentCoding = KFSystem.PercentCoding
@@ -106,6 +160,8 @@ package typealias ProcessState = KFSystem.ProcessState
 package typealias ProcessorSyntax = KFImaging.ProcessorSyntax
 package typealias RawText = KFSystem.RawText
 package typealias SHA256 = KFStorage.SHA256
+package typealias SpanText = KFTerms.SpanText
+package typealias StandardInput = KFTerms.StandardInput
 package typealias StrictJSON = KFSystem.StrictJSON
 package typealias Version = KFNetwork.Version
 package typealias VisibleText = KFSystem.VisibleText

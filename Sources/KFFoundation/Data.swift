@@ -1,6 +1,7 @@
 import Foundation
 import KFCore
 import KFImaging
+import KFTerms
 
 extension RawImageDataProvider {
     /// Creates a provider of bytes in memory. Without a key, the SHA-256 of the content is the key.

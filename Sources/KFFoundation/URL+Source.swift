@@ -1,5 +1,6 @@
 import Foundation
 import KFCore
+import KFTerms
 
 extension URL: SourceConvertible {
     /// Returns the source of a URL: http and https are downloaded, a file URL is read.

@@ -9,8 +9,9 @@ import Testing
         "KFImaging": [],
         "KFNetwork": [],
         "KFStorage": ["KFSystem"],
-        "KFCore": ["KFSystem", "KFImaging", "KFNetwork", "KFStorage"],
-        "KFFoundation": ["KFCore", "KFImaging"],
+        "KFTerms": ["KFSystem", "KFImaging", "KFNetwork", "KFStorage"],
+        "KFCore": ["KFTerms", "KFSystem", "KFImaging", "KFNetwork", "KFStorage"],
+        "KFFoundation": ["KFCore", "KFTerms", "KFImaging"],
         "Command": ["KFCore"],
         "kf": [],
     ]

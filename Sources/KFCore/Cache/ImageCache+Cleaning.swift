@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// Statistics of the disk cache.
 public struct CacheSummary: Sendable {

@@ -1,6 +1,7 @@
 import KFImaging
 import KFStorage
 import KFSystem
+import KFTerms
 
 /// Images by key. Only the options that describe the wanted image count: processor, serializer, scale factor, decoding,
 /// modifier and the expiration in memory.

@@ -1,6 +1,7 @@
 import KFImaging
 import KFStorage
 import KFSystem
+import KFTerms
 
 /// The cache that holds an image, or that it came from.
 public enum CacheType: String, Sendable {
@@ -44,7 +45,7 @@ extension ImageCache {
         var size = 0
         if case .success(let encoded) = encoding { (format, size) = (encoded.format, encoded.bytes.count) }
         let facts = ImageFacts(
-            format: format, width: image.width, height: image.height, frames: image.frames.count,
+            format: format, PixelFacts(width: image.width, height: image.height, frames: image.frames.count),
             bytes: Int64(size), digest: nil)
         var bytes: [UInt8]?
         if case .success(let encoded) = encoding { bytes = encoded.bytes }

@@ -1,6 +1,7 @@
 import Glibc
 import KFImaging
 import KFStorage
+import KFTerms
 
 extension ImageCache {
     /// Calls `body` with each entry on the disk, fresh or expired, with bounded memory. A false from `body` ends the

@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 extension ImageCache {
     /// Whether there may be partial bodies. The directory is listed only once, and not before the cache is open: opening

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 extension ImageCache {
     /// Returns an image from memory and extends its expiry.

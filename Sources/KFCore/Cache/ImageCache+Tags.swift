@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 extension ImageCache {
     /// Adds tags to entries on the disk, to list or remove them together. An entry keeps its tags until it is removed,

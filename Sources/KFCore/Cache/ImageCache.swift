@@ -2,6 +2,7 @@ import Glibc
 import KFImaging
 import KFStorage
 import KFSystem
+import KFTerms
 import Synchronization
 
 /// A cache of images in memory and files on the disk. Kingfisher's `ImageCache`.

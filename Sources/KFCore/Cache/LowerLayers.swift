@@ -1,6 +1,7 @@
 import Glibc
 import KFImaging
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// A cache of this machine that is read after a miss on the disk, and never written to.

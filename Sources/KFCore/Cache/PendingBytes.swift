@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// Bytes that are about to be stored, in memory or already in a staged file.
 enum PendingBytes: Sendable {

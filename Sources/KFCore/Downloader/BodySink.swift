@@ -1,6 +1,7 @@
 import KFImaging
 import KFNetwork
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// The sink of a transfer's body: small bodies stay in memory, larger ones go to a file of the cache. A body that can

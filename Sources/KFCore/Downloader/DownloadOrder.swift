@@ -1,5 +1,6 @@
 import KFNetwork
 import KFStorage
+import KFTerms
 
 /// A URL to download, with the terms of the transfer.
 struct DownloadOrder: Sendable {

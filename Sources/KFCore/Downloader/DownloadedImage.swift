@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// The checked bytes of a whole image, from a transfer or a provider.

@@ -1,5 +1,6 @@
 import KFNetwork
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// The request for the engine, and the effect of a failure on its host.

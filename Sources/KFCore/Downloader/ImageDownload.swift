@@ -1,6 +1,7 @@
 import KFImaging
 import KFNetwork
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// One transfer for all of its waiters, from the modifier of its request to the check of its bytes.

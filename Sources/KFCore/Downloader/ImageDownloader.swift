@@ -1,6 +1,7 @@
 import KFImaging
 import KFNetwork
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// A downloader that checks images. Kingfisher's `ImageDownloader`.

@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFTerms
 
 /// The encoded bytes of a result, read piece by piece. A file's first piece is read at once, so that an image that
 /// cannot be read fails before anything of it is written.

@@ -2,6 +2,7 @@ import Glibc
 import KFImaging
 import KFStorage
 import KFSystem
+import KFTerms
 import Synchronization
 
 /// An exporter that writes copies of the images of one run into a directory, named by a template.

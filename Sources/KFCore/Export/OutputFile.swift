@@ -2,6 +2,7 @@ import Glibc
 import KFImaging
 import KFStorage
 import KFSystem
+import KFTerms
 
 /// An output file.
 ///

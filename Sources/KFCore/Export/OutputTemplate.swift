@@ -1,4 +1,5 @@
 import KFSystem
+import KFTerms
 
 /// A template for the file names of copies: text with fields in braces, such as `{stem}-{hash12}.{ext}`. A slash
 /// separates folders.

@@ -1,3 +1,5 @@
+import KFTerms
+
 /// A destination of the images of one run, beside the cache: files (``ImageExporter``) or tar archives
 /// (``ShardExporter``).
 public protocol PrefetchExporter: AnyObject, Sendable {

@@ -2,6 +2,7 @@ import Glibc
 import KFImaging
 import KFStorage
 import KFSystem
+import KFTerms
 
 extension RetrieveImageResult {
     /// Returns the encoded image; for an unprocessed image, the original bytes. Throws `taskCancelled` (1003) if the
@@ -202,9 +203,4 @@ extension OutputTarget {
             throw OutputFile.failure(error)
         }
     }
-}
-
-extension WorkerPool {
-    /// The threads for reading and writing the user's files.
-    static let exporting = WorkerPool(label: "kf.export", width: DescriptorLimit.beside(4))
 }

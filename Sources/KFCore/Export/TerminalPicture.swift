@@ -1,6 +1,7 @@
 import KFImaging
 import KFStorage
 import KFSystem
+import KFTerms
 
 /// The display of an image in a terminal.
 package enum TerminalPicture {

@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 /// The image in memory and the file on the disk that were found for a retrieval.
 struct Sight: Sendable {

@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 extension KingfisherManager {
     /// Retrieves an image like the `async` function. `completionHandler` is called exactly once, on the options'

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// The cache entries of a source, and the plan for its next retrieval.
@@ -214,7 +215,6 @@ extension Retrieval {
 extension ImageFacts {
     fileprivate init(_ entry: RemoteEntry) {
         self.init(
-            format: ImageFormat(rawValue: entry.format) ?? .png, width: entry.pixels?.width,
-            height: entry.pixels?.height, frames: entry.pixels?.frames, bytes: entry.size, digest: entry.object)
+            format: ImageFormat(rawValue: entry.format) ?? .png, entry.pixels, bytes: entry.size, digest: entry.object)
     }
 }

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// The later stages of a miss: fetching from the source, and making the requested image.
 extension KingfisherManager {

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// The first stage: memory, then the disk. Blocks on files and the index.
 extension KingfisherManager {

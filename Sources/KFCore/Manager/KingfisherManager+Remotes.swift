@@ -1,5 +1,6 @@
 import KFNetwork
 import KFStorage
+import KFTerms
 
 /// The remotes: asked before the source, and told of what came from it.
 extension KingfisherManager {

@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 /// Stale images: their origin confirms them or sends new ones. If the origin is unavailable, a stale image may serve.
 extension KingfisherManager {

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// The last stages: ordering the stores, and delivering the image when they have ended.
 extension KingfisherManager {

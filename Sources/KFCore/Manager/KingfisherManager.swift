@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// A manager that retrieves images from memory, from the disk cache or from their source. Kingfisher's

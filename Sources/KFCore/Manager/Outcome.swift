@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// The outcome of a retrieval. It never changes, and everything from the index to the printer shares it.
 final class Outcome: Sendable {

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// One source with its options, and the cache keys that follow from them. It never changes, and all stages share it.
 final class Retrieval: Sendable {

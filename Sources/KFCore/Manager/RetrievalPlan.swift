@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 /// The plan of the next retrieval of an image, with its reasons.
 public struct RetrievalPlan: Sendable {

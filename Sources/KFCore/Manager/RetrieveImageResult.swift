@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// A retrieved image. Kingfisher's `RetrieveImageResult`. Its pixels are decoded on demand.
 public struct RetrieveImageResult: Sendable {

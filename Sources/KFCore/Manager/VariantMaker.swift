@@ -1,6 +1,7 @@
 import Dispatch
 import KFImaging
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// A maker of several images from the same bytes. Decoding and common steps run once, and the rest runs in parallel on

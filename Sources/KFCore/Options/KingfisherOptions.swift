@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// The options of one retrieval: Kingfisher's options without those for a user interface.
 public struct KingfisherOptions: Sendable {

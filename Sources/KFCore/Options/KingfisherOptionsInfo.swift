@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// A list of the options that differ from the defaults. Of two items for the same option, the last one wins.
 public typealias KingfisherOptionsInfo = [KingfisherOptionsInfoItem]

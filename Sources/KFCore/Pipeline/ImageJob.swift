@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// One retrieval on its way through the stages.

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// The decoding, processing and encoding of one image, shared by all of its waiters.
 final class ImageMaking: SharedWork {

@@ -1,6 +1,7 @@
 import Dispatch
 import KFStorage
 import KFSystem
+import KFTerms
 import Synchronization
 
 /// One read of a provider, shared by all of its waiters.

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 
 /// The stage of a job, with what the next stage needs.
 enum Stage: Sendable {

@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// A store in flight, with the jobs that wait for it.

@@ -1,3 +1,5 @@
+import KFTerms
+
 /// A recipient of ended images.
 protocol ImageRecipient: AnyObject, Sendable {
     /// Takes several ended images at once. Called from any thread; must not block.

@@ -1,3 +1,5 @@
+import KFTerms
+
 extension ImagePrefetcher {
     /// Creates a prefetcher of sources, for ``start()``. A cache or a downloader in the options replaces the manager's.
     public convenience init(

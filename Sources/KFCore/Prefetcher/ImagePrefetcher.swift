@@ -1,6 +1,7 @@
 import KFImaging
 import KFStorage
 import KFSystem
+import KFTerms
 import Synchronization
 
 /// A prefetcher that fills the cache from lists of any length. Kingfisher's `ImagePrefetcher`.

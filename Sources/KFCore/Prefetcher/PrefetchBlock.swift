@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 /// A block of items, separated into cached and missing ones.
 struct PrefetchBlock: Sendable {

@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 /// A run over lists that only looks the images up. It makes no request, and with a cache that is open for reading only
 /// it changes nothing.

@@ -1,3 +1,4 @@
+import KFTerms
 import Synchronization
 
 /// The input of a prefetcher.

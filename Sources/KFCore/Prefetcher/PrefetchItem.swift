@@ -1,4 +1,5 @@
 import KFImaging
+import KFTerms
 
 /// An item of a list. What the list says is in one object that copies share.
 public struct PrefetchItem: Sendable {

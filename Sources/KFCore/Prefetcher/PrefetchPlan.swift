@@ -1,3 +1,5 @@
+import KFTerms
+
 /// Called with the sources that have ended so far: those that were already cached, those that failed, and those that
 /// were retrieved.
 public typealias PrefetcherProgressBlock =

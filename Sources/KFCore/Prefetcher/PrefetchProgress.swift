@@ -1,3 +1,5 @@
+import KFTerms
+
 /// The counts of a run, as in Kingfisher.
 public struct PrefetchProgress: Sendable, Equatable {
     /// The number of items that were already cached.

@@ -1,3 +1,5 @@
+import KFTerms
+
 /// The state of a run. It decides on the next actions, and the prefetcher performs them.
 struct PrefetchRun {
     /// The maximum size of the records in flight, in bytes.

@@ -1,4 +1,5 @@
 import KFNetwork
+import KFTerms
 
 /// What differs between the servers of ``HTTPCacheLayer``: addresses, credentials, and the meaning of some statuses.
 protocol BlobServer: Sendable {

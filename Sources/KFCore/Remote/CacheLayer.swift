@@ -1,4 +1,5 @@
 import KFNetwork
+import KFTerms
 import Synchronization
 
 /// A store that several machines share: one of ``ImageCache/Configuration/remotes``. HTTP servers, S3 and shared

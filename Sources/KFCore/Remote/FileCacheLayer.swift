@@ -2,6 +2,7 @@ import Glibc
 import KFNetwork
 import KFStorage
 import KFSystem
+import KFTerms
 import Synchronization
 
 /// A directory on a shared file system: `file:` remotes. A web server may serve the same tree for reading.

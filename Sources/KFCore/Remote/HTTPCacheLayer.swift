@@ -1,5 +1,6 @@
 import KFNetwork
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// An HTTP server or an S3 bucket: `http:`, `https:` and `s3:` remotes.

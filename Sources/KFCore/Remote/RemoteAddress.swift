@@ -1,5 +1,6 @@
 import KFNetwork
 import KFSystem
+import KFTerms
 
 /// The place of a server's blobs.
 struct RemoteAddress: Sendable {

@@ -1,4 +1,5 @@
 import KFNetwork
+import KFTerms
 
 /// The remotes that kf knows.
 public enum RemoteCacheLayer {

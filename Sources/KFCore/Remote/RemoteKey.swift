@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 /// The identity of a remote look-up: calls with equal keys share it.
 struct RemoteKey: Hashable, Sendable {

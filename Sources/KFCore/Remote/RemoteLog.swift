@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// The counts and the messages of a cache's remotes.

@@ -1,6 +1,7 @@
 import KFImaging
 import KFNetwork
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// The look-up of one image in the remotes, shared by all of its waiters: the entries of the image and of its original,

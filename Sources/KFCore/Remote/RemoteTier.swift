@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// The remotes of a cache: read in their order after a miss, and the first one written to if the configuration says so.

@@ -1,5 +1,6 @@
 import KFNetwork
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// The upload of one image.

@@ -1,5 +1,6 @@
 import KFNetwork
 import KFStorage
+import KFTerms
 
 /// An S3 bucket: `s3:` remotes.
 struct S3Bucket: BlobServer {

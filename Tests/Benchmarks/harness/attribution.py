@@ -23,7 +23,7 @@ HEADERS = "header lines"
 KEYS = "keys, URL, request identity"
 LISTS = "list"
 AROUND = "cache facade, joins, workers, claims, delivery, command line"
-REST = "freshness and the rest of KFCore"
+REST = "freshness and the rest of KFCore and KFTerms"
 OWN = "code without debug information, as of curl and the floors"
 ROOTLESS = "start of threads, dynamic linker"
 PARTS = [
@@ -46,12 +46,13 @@ FILES = {
     "KFCore/Downloader/": DOWNLOADER,
     "KFCore/Export/": AROUND,
     "KFCore/Manager/": MANAGER,
+    "KFCore/Manager/OriginFacts": REST,
+    "KFCore/Manager/Retrieval+Condition": REST,
     "KFCore/Options/": MANAGER,
     "KFCore/Pipeline/": AROUND,
     "KFCore/Pipeline/ImageJob": MANAGER,
     "KFCore/Prefetcher/": PREFETCHER,
     "KFCore/Prefetcher/List/": LISTS,
-    "KFCore/Source/": KEYS,
     "KFImaging/": CHECK,
     "KFNetwork/": ENGINE,
     "KFNetwork/Address/": KEYS,
@@ -67,6 +68,12 @@ FILES = {
     "KFStorage/Index/EntryKey": KEYS,
     "KFSystem/": CALLER,
     "KFSystem/WorkerPool": AROUND,
+    "KFTerms/": REST,
+    "KFTerms/Options/": MANAGER,
+    "KFTerms/Requests/": DOWNLOADER,
+    "KFTerms/Requests/DownloadTask": MANAGER,
+    "KFTerms/Results/": AROUND,
+    "KFTerms/Source/": KEYS,
     "Command/": AROUND,
     "kf/": AROUND,
 }

@@ -1,4 +1,5 @@
 import KFImaging
+import KFStorage
 import Testing
 
 @testable import KFCore
@@ -18,7 +19,7 @@ struct OutputTemplateTests {
     }
 
     private let found = OutputTemplate.Findings(
-        facts: ImageFacts(format: .jpeg, width: 20, height: 10, frames: 1, bytes: 5, digest: nil),
+        facts: ImageFacts(format: .jpeg, PixelFacts(width: 20, height: 10, frames: 1), bytes: 5, digest: nil),
         sha256: String(repeating: "ab", count: 32), hash: String(repeating: "0123456789abcdef", count: 4))
 
     @Test(

@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// A shard that is being written. Images are added as they arrive, rows are written in the order of the list.

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// An exporter that writes the images of one run into tar archives in WebDataset's layout, each with a jsonl file.

@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFTerms
 
 /// The directory of a data set. Names in it are never followed if they are links.
 ///

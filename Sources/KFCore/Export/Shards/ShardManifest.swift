@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFTerms
 import Synchronization
 
 /// The record of a part's shards: a hidden file with the settings that shape them, and the digest of each shard's items.

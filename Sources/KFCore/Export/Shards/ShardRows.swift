@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFTerms
 
 /// The rows of a shard that an earlier run has written, read in step with the items of the list.
 final class ShardRows {

@@ -1,6 +1,7 @@
 import CArchive
 import Glibc
 import KFStorage
+import KFTerms
 
 /// A tar archive that is being written, by libarchive. Used by one thread at a time.
 final class TarWriter {

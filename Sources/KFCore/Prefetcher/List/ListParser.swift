@@ -1,5 +1,6 @@
 import KFImaging
 import KFSystem
+import KFTerms
 
 struct ListParser {
     private let format: ListFormat

@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 extension PrefetchLists {
     /// Reads the lists to their end and returns the cache keys of their images, without the digests of requesters.

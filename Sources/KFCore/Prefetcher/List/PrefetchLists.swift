@@ -1,6 +1,7 @@
 import Glibc
 import KFStorage
 import KFSystem
+import KFTerms
 import Synchronization
 
 /// Lists of images, plain or gzipped, which are read one after the other during a run.

@@ -1,3 +1,5 @@
+import KFTerms
+
 /// The columns of a list by name, for results that carry them. The records of a list share it.
 final class RecordColumns: Sendable {
     private enum Form {

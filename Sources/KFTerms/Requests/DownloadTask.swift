@@ -2,10 +2,10 @@
 public struct DownloadTask: Sendable {
     private let end: @Sendable () -> Void
 
-    init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+    package init(_ end: @escaping @Sendable () -> Void) { self.end = end }
 
     /// Starts `work`, and calls `handler` with its outcome on the queue, once.
-    init<Value: Sendable>(
+    package init<Value: Sendable>(
         callingBackOn queue: CallbackQueue,
         _ handler: @escaping @Sendable (Result<Value, KingfisherError>) -> Void,
         _ work: @escaping @Sendable () async throws(KingfisherError) -> Value

@@ -2,35 +2,35 @@ import KFNetwork
 import KFStorage
 
 /// The validators of cached bytes, which make a request conditional.
-struct RequestCondition: Hashable, Sendable {
+package struct RequestCondition: Hashable, Sendable {
     let etag: String?
     let lastModified: String?
     /// The digest of the URL that gave them; nil if that is the URL of the source.
-    let place: String?
+    package let place: String?
 
     /// Returns nil without a validator.
-    init?(_ etag: String?, _ lastModified: String?, from place: String?) {
+    package init?(_ etag: String?, _ lastModified: String?, from place: String?) {
         if etag == nil, lastModified == nil { return nil }
         self.etag = etag
         self.lastModified = lastModified
         self.place = place
     }
 
-    var headers: [(name: String, value: String)] {
+    package var headers: [(name: String, value: String)] {
         [("If-None-Match", etag), ("If-Modified-Since", lastModified)].compactMap { name, value in
             value.map { (name, $0) }
         }
     }
 
     /// The condition for the network, which sends it only to the URL that gave the validators.
-    var forTransfer: TransferRequest.Condition {
+    package var forTransfer: TransferRequest.Condition {
         TransferRequest.Condition(headers: headers) { [place] url, isFirst in
             place.map { $0 == Self.digest(of: url) } ?? isFirst
         }
     }
 
     /// Returns the digest of a URL. A URL may be signed, and entries of remotes must not show it.
-    static func digest(of url: String) -> String {
+    package static func digest(of url: String) -> String {
         var sha = SHA256()
         sha.update(url)
         return String(sha.finish().hex.prefix(32))
@@ -41,54 +41,19 @@ extension HeaderLines {
     private static let placeName = "kf-url"
 
     /// The digest of the URL that gave the bytes and their validators; nil if that is the URL in the key.
-    var place: String? { all(Self.placeName).first.map { String($0) } }
+    package var place: String? { all(Self.placeName).first.map { String($0) } }
 
     /// Returns the lines of bytes from the URL with a digest.
-    func from(_ place: String?) -> HeaderLines {
+    package func from(_ place: String?) -> HeaderLines {
         place.map { updated(by: HeaderLines([(Self.placeName, $0)])) } ?? self
     }
 }
 
-extension Retrieval {
-    /// The digest of the source's URL, if the key does not contain it. Signatures in the query do not count.
-    private var namedPlace: String? {
-        guard case .network(let resource) = source, resource.cacheKey != resource.downloadURL.cacheKey else {
-            return nil
-        }
-        return RequestCondition.digest(of: resource.downloadURL.withoutQuery)
-    }
-
-    /// Returns the digest of the URL that gave a response; nil if the key contains that URL.
-    func place(of response: ResponseFacts) -> String? {
-        response.redirects.isEmpty ? namedPlace : RequestCondition.digest(of: response.url)
-    }
-
-    /// Returns the condition of a request that revalidates an entry; nil if the entry has no validator, or if that may be
-    /// the validator of another URL. `url` is the place that an entry under a named key has without a line for it.
-    private func condition(
-        _ etag: String?, _ lastModified: String?, _ freshness: String?, named url: String? = nil
-    ) -> RequestCondition? {
-        let place = HeaderLines(freshness).place
-        guard let namedPlace else { return RequestCondition(etag, lastModified, from: place) }
-        return (place ?? url).flatMap { RequestCondition(etag, lastModified, from: $0 == namedPlace ? nil : $0) }
-    }
-
-    func condition(of entry: RemoteEntry) -> RequestCondition? {
-        condition(entry.etag, entry.lastModified, entry.freshness)
-    }
-
-    func condition(of entry: Entry) -> RequestCondition? {
-        // Earlier versions recorded no place.
-        let url = entry.url.map { RequestCondition.digest(of: String($0.prefix { $0 != "?" })) }
-        return condition(entry.etag, entry.lastModified, entry.freshness, named: url)
-    }
-}
-
 /// The rules of status codes for storing a response (RFC 9110, 15.1; RFC 9111, 3).
-enum ResponseStatus {
+package enum ResponseStatus {
     /// The statuses from 200 to 299 that may bring an image under `CachePolicy.http`. The others have no body of their
     /// own and count as responses without an image.
-    static let bringingImages = (200...299).filter { ![204, 205, 206].contains($0) }
+    package static let bringingImages = (200...299).filter { ![204, 205, 206].contains($0) }
 
     /// Returns whether a final status allows heuristic freshness, by Last-Modified.
     static func isHeuristicallyFresh(_ status: Int) -> Bool {
@@ -96,7 +61,7 @@ enum ResponseStatus {
     }
 
     /// Returns whether the status says that there is no image, so that `negativeTimeToLive` applies.
-    static func isMissing(_ status: Int) -> Bool { [404, 410].contains(status) }
+    package static func isMissing(_ status: Int) -> Bool { [404, 410].contains(status) }
 
     /// Returns whether the caching rules of a status are known, as `must-understand` requires.
     static func isUnderstood(_ status: Int) -> Bool {
@@ -111,10 +76,10 @@ enum ResponseStatus {
 }
 
 /// The digest of the request that a response is for, if it varies (RFC 9111, 4.1).
-enum VaryDigest {
+package enum VaryDigest {
     /// Returns the digest of the request's values for the fields that Vary names; nil if it names none. The values may
     /// be secrets and are not recorded.
-    static func make(_ headers: HeaderLines, _ request: RequestOptions) -> String? {
+    package static func make(_ headers: HeaderLines, _ request: RequestOptions) -> String? {
         // A damaged member names more fields rather than none.
         let names = headers.all("vary").flatMap { $0.lowercased().split { ",; \t\"".contains($0) } }.map(String.init)
         guard !names.isEmpty else { return nil }

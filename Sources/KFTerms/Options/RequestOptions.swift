@@ -1,5 +1,6 @@
 import Glibc
 import KFNetwork
+import KFSystem
 
 /// The options of a request to an origin.
 @dynamicMemberLookup
@@ -32,9 +33,9 @@ public struct RequestOptions: Sendable {
     public var onDataReceived: (@Sendable (UnsafeRawBufferPointer) -> Void)?
 
     /// The request that the modifier returned; nil before it has run.
-    var prepared: PreparedRequest?
+    package var prepared: PreparedRequest?
     /// The identity that the downloader's challenge responder names.
-    var responderIdentity: String?
+    package var responderIdentity: String?
 
     /// Creates the defaults.
     public init() {}

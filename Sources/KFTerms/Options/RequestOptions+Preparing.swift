@@ -2,19 +2,19 @@ import KFNetwork
 
 extension RequestOptions {
     /// Whether the identity of the request is known without running the modifier.
-    var isPrepared: Bool { modifier == nil || prepared != nil || modifier?.cacheIdentity != nil }
+    package var isPrepared: Bool { modifier == nil || prepared != nil || modifier?.cacheIdentity != nil }
 
     /// The headers of the request: the modifier's if it has run, otherwise those of the options.
-    var sentHeaders: [(name: String, value: String)] { prepared?.headers ?? headers }
+    package var sentHeaders: [(name: String, value: String)] { prepared?.headers ?? headers }
 
     /// Returns the modified request, or before the modifier has run, the request of the options.
-    func request(to url: RequestURL) -> PreparedRequest {
+    package func request(to url: RequestURL) -> PreparedRequest {
         prepared ?? PreparedRequest(url: url, credentials: url.credentials ?? transfer.credentials, headers: headers)
     }
 
     /// Returns the options with the modifier's request in them. A modifier that names an identity runs later. Throws
     /// `emptyRequest` (1001) or `invalidURL` (1002).
-    func prepared(for url: RequestURL) async throws(KingfisherError) -> RequestOptions {
+    package func prepared(for url: RequestURL) async throws(KingfisherError) -> RequestOptions {
         guard !isPrepared else { return self }
         var options = self
         options.prepared = try await modifiedRequest(to: url)
@@ -22,7 +22,7 @@ extension RequestOptions {
     }
 
     /// Runs the modifier. If it changes the origin, credentials and headers that may be secrets are left out.
-    func modifiedRequest(to url: RequestURL) async throws(KingfisherError) -> PreparedRequest {
+    package func modifiedRequest(to url: RequestURL) async throws(KingfisherError) -> PreparedRequest {
         guard let modifier else { return request(to: url) }
         guard let modified = await modifier.modified(for: ImageDownloadRequest(url: url, headers: headers)) else {
             throw .requestError(reason: .emptyRequest)
@@ -42,7 +42,7 @@ extension RequestOptions {
 
     /// Returns the options for an alternative source. Credentials and headers that may be secrets stay with the first
     /// origin.
-    func asking(_ alternative: Source, insteadOf source: Source) -> RequestOptions {
+    package func asking(_ alternative: Source, insteadOf source: Source) -> RequestOptions {
         var options = self
         options.prepared = nil
         if case .network(let one) = source, case .network(let other) = alternative,

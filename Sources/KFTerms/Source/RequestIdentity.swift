@@ -7,7 +7,7 @@ import Synchronization
 /// The identity of requests with the same URL that may get different responses.
 ///
 /// Cache keys, shared transfers and resumed bodies depend on it. Secrets enter digests only.
-enum RequestIdentity {
+package enum RequestIdentity {
     /// Returns the part of a key behind the URL: a digest of the requester and one of the terms of trust. Each follows
     /// a mark that no normal form contains. Empty for an anonymous request.
     static func suffix(_ url: RequestURL, _ request: RequestOptions) -> String {
@@ -26,7 +26,7 @@ enum RequestIdentity {
 
     /// Returns a digest of everything that may change the body. Transfers with the same digest bring the same bytes, so
     /// one may resume another.
-    static func digest(_ url: RequestURL, _ request: RequestOptions) -> Digest {
+    package static func digest(_ url: RequestURL, _ request: RequestOptions) -> Digest {
         let sent = request.request(to: url)
         var digest = IdentityDigest(url)
         digest.add("request", [sent.url.text, suffix(url, request), request.transfer.userAgent])
@@ -39,7 +39,7 @@ enum RequestIdentity {
     }
 
     /// Returns whether two lists of headers request the same image for the same requester.
-    static func isSame(
+    package static func isSame(
         _ headers: [(name: String, value: String)], _ others: [(name: String, value: String)]
     ) -> Bool {
         identifying(headers) == identifying(others)
@@ -100,7 +100,7 @@ extension RequestOptions {
     }
 
     /// Whether no option but a header may identify a user.
-    var hasNoAccount: Bool {
+    package var hasNoAccount: Bool {
         transfer.credentials == nil && transfer.netrcFile == nil && transfer.cookieJar == nil && modifier == nil
             && redirectHandler == nil && responderIdentity == nil
     }

@@ -114,7 +114,7 @@ extension Source {
     }
 
     /// The folders of the URL's path, or of a local path below `root`.
-    func folders(below root: String?) -> [String] {
+    package func folders(below root: String?) -> [String] {
         switch self {
         case .network(let resource): return resource.downloadURL.folders
         case .provider(let provider as LocalFileImageDataProvider):
@@ -162,7 +162,7 @@ extension LocalFileImageDataProvider {
     }
 
     /// Returns the path of a file: URL. Any other text is a path itself.
-    static func path(of text: String) throws(KingfisherError) -> String {
+    package static func path(of text: String) throws(KingfisherError) -> String {
         guard text.prefix(5).lowercased() == "file:" else { return text }
         var rest = text.dropFirst("file:".count)
         if rest.hasPrefix("//") {

@@ -4,7 +4,7 @@ import KFSystem
 
 extension KingfisherError {
     /// Converts a failure to open the disk cache.
-    init(opening error: StorageError) {
+    package init(opening error: StorageError) {
         switch error {
         case .locked: self = .cacheError(reason: .cacheIsLocked(detail: error.message))
         case .cannotCreateDirectory:
@@ -15,7 +15,7 @@ extension KingfisherError {
     }
 
     /// Converts a failure to read from the disk cache.
-    init(reading error: StorageError) {
+    package init(reading error: StorageError) {
         switch error {
         case .locked: self = .cacheError(reason: .cacheIsLocked(detail: error.message))
         case .system: self = .cacheError(reason: .cannotLoadDataFromDisk(detail: error.message))
@@ -24,7 +24,7 @@ extension KingfisherError {
     }
 
     /// Converts a failure to write to the disk cache.
-    init(writing error: StorageError) {
+    package init(writing error: StorageError) {
         switch error {
         case _ where error.isDiskFull: self = .cacheError(reason: .diskIsFull(detail: error.message))
         case .locked: self = .cacheError(reason: .cacheIsLocked(detail: error.message))
@@ -39,7 +39,7 @@ extension KingfisherError {
 
 extension KingfisherError {
     /// Converts a transfer's failure into Kingfisher's classes of errors.
-    init(transfer error: TransferError) {
+    package init(transfer error: TransferError) {
         switch error {
         case .cancelled: self = .requestError(reason: .taskCancelled)
         case .shutDown: self = .requestError(reason: .downloaderShutDown)

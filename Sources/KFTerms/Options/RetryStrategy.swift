@@ -120,7 +120,7 @@ public struct DelayRetryStrategy: RetryStrategy {
 
 extension KingfisherError {
     /// Whether the origin was unavailable, so that a stale image may be served instead.
-    var isOriginUnavailable: Bool {
+    package var isOriginUnavailable: Bool {
         if case .responseError(reason: .circuitOpen) = self { return true }
         return DelayRetryStrategy.canHelp(self)
     }

@@ -4,11 +4,11 @@ import KFNetwork
 public struct ResponseFacts: Sendable {
     private let response: TransferResponse
 
-    init(_ head: ResponseHead, _ metrics: DownloadMetrics = DownloadMetrics()) {
+    package init(_ head: ResponseHead, _ metrics: DownloadMetrics = DownloadMetrics()) {
         response = TransferResponse(head: head, metrics: metrics)
     }
 
-    init(_ response: TransferResponse) { self.response = response }
+    package init(_ response: TransferResponse) { self.response = response }
 
     /// The status code.
     public var status: Int { response.head.status }
@@ -27,19 +27,19 @@ public struct ResponseFacts: Sendable {
     public func header(_ name: String) -> String? { fields[name] }
 
     /// The header fields that determine the freshness of this response alone.
-    var freshness: HeaderLines { fields.freshness(of: status) }
+    package var freshness: HeaderLines { fields.freshness(of: status) }
     /// The redirects that led to the response.
-    var redirects: [Redirect] { response.head.via }
+    package var redirects: [Redirect] { response.head.via }
     /// The Content-Encoding header as the server sent it; nil when there is none. Bodies in gzip and deflate have been
     /// decoded.
-    var encoding: String? { fields[.contentEncoding] }
+    package var encoding: String? { fields[.contentEncoding] }
 
     private var fields: HeaderFields { response.head.headers }
 }
 
 extension Redirect {
     /// The header fields that determine the freshness of the redirect.
-    var freshness: HeaderLines { headers.freshness(of: status) }
+    package var freshness: HeaderLines { headers.freshness(of: status) }
 }
 
 extension HeaderFields {

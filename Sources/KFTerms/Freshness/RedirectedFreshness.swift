@@ -11,14 +11,14 @@ extension HeaderLines {
     private static let ownName = "kf-own"
 
     /// The lines of the last response alone, without those that describe a request.
-    var ofResponse: HeaderLines {
+    package var ofResponse: HeaderLines {
         let own = all(Self.ownName)
         if !own.isEmpty { return HeaderLines(own.filter { !$0.isEmpty }.joined(separator: "\n")) }
         return HeaderLines(text.split(separator: "\n").filter(Self.isOfResponse).joined(separator: "\n"))
     }
 
     /// Returns the lines for a response that came over redirects.
-    func after(_ redirects: [Redirect], lastModified: String?, received: Timestamp) -> HeaderLines {
+    package func after(_ redirects: [Redirect], lastModified: String?, received: Timestamp) -> HeaderLines {
         if redirects.isEmpty { return self }
         let hops = [Hop(self, lastModified, received)] + redirects.map { Hop($0, received) }
         let control = Hop.control(of: hops, received: received)

@@ -40,7 +40,7 @@ public struct RequestURL: Hashable, Sendable {
     }
 
     /// The host without its port, and without the dot at the end of a fully qualified name.
-    var hostName: Substring {
+    package var hostName: Substring {
         var name = host[...]
         // The colons of an IPv6 address are within its brackets.
         if let colon = name.lastIndex(of: ":"), !name[colon...].contains("]") { name = name[..<colon] }
@@ -51,7 +51,7 @@ public struct RequestURL: Hashable, Sendable {
     func isSameOrigin(as other: RequestURL) -> Bool { scheme == other.scheme && host == other.host }
 
     /// The normal form without the query.
-    var withoutQuery: String { String(text.prefix { $0 != "?" }) }
+    package var withoutQuery: String { String(text.prefix { $0 != "?" }) }
 
     /// The normal form with `?…` in place of the query. Messages show it, because queries may carry signatures.
     public var redacted: String {

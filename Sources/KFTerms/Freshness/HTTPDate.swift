@@ -1,12 +1,12 @@
 import KFStorage
 
 /// The parser of HTTP dates (RFC 9110, 5.6.7): the current format and the two obsolete ones.
-enum HTTPDate {
+package enum HTTPDate {
     private static let months: StaticString = "janfebmaraprmayjunjulaugsepoctnovdec"
     private static let days: StaticString = "montuewedthufrisatsun"
     private static let longDays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
-    static func parse(_ text: some StringProtocol) -> Timestamp? { parse(Substring(text).utf8.span) }
+    package static func parse(_ text: some StringProtocol) -> Timestamp? { parse(Substring(text).utf8.span) }
 
     /// Parses a date; nil if it is malformed. The case of letters does not matter; spaces and the number of digits do.
     /// An `Expires` that violates the grammar means that the response has expired (RFC 9111, 5.3).

@@ -1,3 +1,5 @@
+import KFNetwork
+
 /// A request that is about to be made. A modifier or a redirect handler may change it.
 public struct ImageDownloadRequest: Sendable {
     /// The URL; nil fails with `invalidURL` (1002).
@@ -106,8 +108,8 @@ public struct AnyRedirectHandler: ImageDownloadRedirectHandler {
 }
 
 /// The final request to the origin, from the options and the modifier.
-struct PreparedRequest: Sendable {
-    let url: RequestURL
-    let credentials: Credentials?
-    let headers: [(name: String, value: String)]
+package struct PreparedRequest: Sendable {
+    package let url: RequestURL
+    package let credentials: Credentials?
+    package let headers: [(name: String, value: String)]
 }

@@ -2,10 +2,10 @@ import KFNetwork
 import KFStorage
 
 /// The validator for resuming an interrupted body: one that changes with every byte (RFC 9110, 13.1.5).
-enum StrongValidator {
+package enum StrongValidator {
     /// Returns the ETag, or without an ETag the Last-Modified date. Returns nil if it is weak or appears more than
     /// once.
-    static func of(_ headers: HeaderFields, now: Timestamp) -> String? {
+    package static func of(_ headers: HeaderFields, now: Timestamp) -> String? {
         let bytes = headers.bytes.span
         let tag = headers.find(.etag)
         // If there is an entity tag, a date must not replace it.
@@ -37,7 +37,7 @@ enum StrongValidator {
 extension TransferError {
     /// Whether the same transfer may succeed later: it was interrupted, or the server could not be reached. After a
     /// definite response, or a refusal that more bytes do not change, the partial body is worthless.
-    var leavesBodyResumable: Bool {
+    package var leavesBodyResumable: Bool {
         switch self {
         case .cancelled, .shutDown, .notAdmitted, .undecided, .maxTimeExceeded, .resolve, .connect, .connectTimeout,
             .tls, .proxy,
@@ -55,7 +55,7 @@ extension TransferError {
     }
 
     /// Whether a server that refuses the rest of a body may still send all of it.
-    var refusesRange: Bool {
+    package var refusesRange: Bool {
         switch self {
         case .contentRange, .contentEncoding, .unexpectedStatus, .badHeaders, .conflictingLength: true
         case .httpStatus(let status, _):

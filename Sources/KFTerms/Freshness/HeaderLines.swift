@@ -1,17 +1,17 @@
 /// The header fields that the index records about a response: one line each, with the name in lower case.
-struct HeaderLines: Sendable, Equatable {
-    private(set) var text: String
+package struct HeaderLines: Sendable, Equatable {
+    package private(set) var text: String
 
-    init(_ text: String?) { self.text = text ?? "" }
+    package init(_ text: String?) { self.text = text ?? "" }
 
-    init(_ fields: [(name: String, value: String)]) {
+    package init(_ fields: [(name: String, value: String)]) {
         text = fields.map { "\($0.name): \($0.value)" }.joined(separator: "\n")
     }
 
-    var isEmpty: Bool { text.isEmpty }
+    package var isEmpty: Bool { text.isEmpty }
 
     /// Returns all values of a field in order. `name` is in lower case.
-    func all(_ name: String) -> [Substring] {
+    package func all(_ name: String) -> [Substring] {
         let (bytes, span, name) = (text.utf8, text.utf8.span, name.utf8.span)
         var values: [Substring] = []
         var start = 0
@@ -30,7 +30,7 @@ struct HeaderLines: Sendable, Equatable {
 
     /// Returns these lines with those of `newer` in place of fields with the same names, as RFC 9111 (3.2) requires for
     /// a 304.
-    func updated(by newer: HeaderLines) -> HeaderLines {
+    package func updated(by newer: HeaderLines) -> HeaderLines {
         let lines = newer.text.split(separator: "\n")
         let names = Set(lines.map(Self.name))
         let kept = text.split(separator: "\n").filter { !names.contains(Self.name($0)) }
@@ -40,7 +40,7 @@ struct HeaderLines: Sendable, Equatable {
     private static let statusName = "kf-status"
 
     /// The status of the response; 200 unless a line states another one.
-    var status: Int { all(Self.statusName).first.flatMap { Int($0) } ?? 200 }
+    package var status: Int { all(Self.statusName).first.flatMap { Int($0) } ?? 200 }
 
     /// Returns the lines with a status. 200, 206 and 304 leave the recorded status unchanged.
     func of(status: Int) -> HeaderLines {
@@ -50,10 +50,10 @@ struct HeaderLines: Sendable, Equatable {
     private static let timedName = "kf-timed"
 
     /// Whether `negativeTimeToLive` set the end of freshness, and not the server.
-    var isTimed: Bool { !all(Self.timedName).isEmpty }
+    package var isTimed: Bool { !all(Self.timedName).isEmpty }
 
     /// Returns the lines of a response whose end of freshness `negativeTimeToLive` set.
-    var timed: HeaderLines { updated(by: HeaderLines([(Self.timedName, "1")])) }
+    package var timed: HeaderLines { updated(by: HeaderLines([(Self.timedName, "1")])) }
 
     /// Whether a line is a field of the response, or its status; the other lines describe a request or the end of freshness.
     static func isOfResponse(_ line: Substring) -> Bool { !line.hasPrefix("kf-") || name(line) == statusName }

@@ -59,7 +59,7 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
     }
 
     /// Whether the cache or a remote has failed or lacks the image, and the origin has not been asked.
-    var isOfCache: Bool {
+    package var isOfCache: Bool {
         if case .cacheError = self { return !isAboutOneImage }
         return false
     }

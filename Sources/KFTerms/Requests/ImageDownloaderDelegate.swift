@@ -1,4 +1,5 @@
 import KFImaging
+import KFNetwork
 
 /// A delegate that observes transfers and may change their results. Kingfisher's `ImageDownloaderDelegate`.
 ///

@@ -62,12 +62,12 @@ public enum ImageCheck: String, Sendable, Hashable {
 }
 
 /// The parameters for decoding and encoding a result on demand.
-final class ResultTerms: Sendable {
-    let processing: ProcessingOptions
-    let serializer: any CacheSerializer
+package final class ResultTerms: Sendable {
+    package let processing: ProcessingOptions
+    package let serializer: any CacheSerializer
     let modifier: (any ImageModifier)?
 
-    init(
+    package init(
         _ processing: ProcessingOptions, _ serializer: any CacheSerializer,
         _ modifier: (any ImageModifier)?
     ) {
@@ -77,7 +77,7 @@ final class ResultTerms: Sendable {
     }
 
     /// Decodes the bytes of a cache or source. An error names `identifier`.
-    func image(of bytes: [UInt8], _ identifier: String) throws(KingfisherError) -> Image {
+    package func image(of bytes: [UInt8], _ identifier: String) throws(KingfisherError) -> Image {
         do throws(ImagingError) {
             return try serializer.image(with: bytes, options: processing.decode)
         } catch {
@@ -86,5 +86,5 @@ final class ResultTerms: Sendable {
     }
 
     /// Returns the image as it is delivered.
-    func modified(_ image: Image) -> Image { modifier?.modify(image) ?? image }
+    package func modified(_ image: Image) -> Image { modifier?.modify(image) ?? image }
 }

@@ -15,7 +15,7 @@ public protocol ImageDataProvider: Sendable {
 }
 
 /// A provider that never awaits. It is read without a task.
-protocol ImmediateImageDataProvider: ImageDataProvider {
+package protocol ImmediateImageDataProvider: ImageDataProvider {
     func data() throws(KingfisherError) -> [UInt8]
 }
 
@@ -128,6 +128,11 @@ package enum StandardInput {
             }
         }
     }
+}
+
+extension WorkerPool {
+    /// The threads for reading and writing the user's files.
+    package static let exporting = WorkerPool(label: "kf.export", width: DescriptorLimit.beside(4))
 }
 
 /// A `data:` URI (RFC 2397).

@@ -1,23 +1,28 @@
 import KFImaging
 
 /// The check of bytes before anything is stored: whether they are a whole image within the limits.
-struct ImageInspector: Hashable, Sendable {
+package struct ImageInspector: Hashable, Sendable {
     /// The facts about an image that has passed the check.
-    struct Findings: Sendable {
-        let format: ImageFormat
+    package struct Findings: Sendable {
+        package let format: ImageFormat
         /// The header's facts; nil for formats that kf recognises and does not decode.
-        var info: ImageInfo?
+        package var info: ImageInfo?
         /// Warnings about damage that affects no pixel.
-        var warnings: [ImageWarning] = []
-        var extent = ImageCheck.Extent.none
+        package var warnings: [ImageWarning] = []
+        package var extent = ImageCheck.Extent.none
     }
 
     let limits: DecodeLimits
     let check: ImageCheck
 
+    package init(limits: DecodeLimits, check: ImageCheck) {
+        self.limits = limits
+        self.check = check
+    }
+
     /// Checks the bytes. Throws `notAnImage` (2007), `damagedImage` (2008) or `tooLarge` (2009). A full check takes as
     /// long as decoding.
-    func inspect(
+    package func inspect(
         _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
     ) throws(KingfisherError) -> Findings {
         guard !bytes.isEmpty else { throw .responseError(reason: .notAnImage(found: "it is empty")) }
@@ -62,7 +67,7 @@ extension KingfisherError {
     }
 
     /// Converts an error of decoding, processing or encoding.
-    init(processing error: ImagingError, identifier: String) {
+    package init(processing error: ImagingError, identifier: String) {
         self = .processorError(reason: .processingFailed(identifier: identifier, detail: error.message))
     }
 }

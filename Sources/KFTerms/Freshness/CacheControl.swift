@@ -1,6 +1,6 @@
 /// The directives of Cache-Control that matter to a private cache (RFC 9111, 5.2.2).
-struct CacheControl: Equatable {
-    var noStore = false
+package struct CacheControl: Equatable {
+    package var noStore = false
     var noCache = false
     var mustRevalidate = false
     /// Whether the response may be stored only if the cache understands its status. `noStore` is ignored then.
@@ -8,7 +8,7 @@ struct CacheControl: Equatable {
     /// Whether the response may be stored regardless of its status.
     var isPublic = false
     /// Whether the response, or some of its fields, may be stored by private caches only.
-    var isPrivate = false
+    package var isPrivate = false
     /// The max-age in seconds; nil if absent, 0 (stale) if malformed. Of several values the smallest counts.
     var maxAge: Int64?
     /// The stale-if-error time in seconds (RFC 5861).
@@ -16,7 +16,7 @@ struct CacheControl: Equatable {
     /// The stale-while-revalidate time in seconds (RFC 5861).
     var staleWhileRevalidate: Int64?
 
-    init(_ values: [some StringProtocol]) {
+    package init(_ values: [some StringProtocol]) {
         for value in values { take(Substring(value).utf8.span) }
     }
 
@@ -66,7 +66,7 @@ struct CacheControl: Equatable {
     }
 
     /// Parses digits. Larger values count as 2^31, as the RFC says.
-    static func seconds(_ text: some StringProtocol) -> Int64? {
+    package static func seconds(_ text: some StringProtocol) -> Int64? {
         var seconds = Seconds()
         for byte in text.utf8 { seconds.append(byte) }
         return seconds.value
