@@ -3,12 +3,21 @@ import KFTerms
 
 /// The image in memory and the file on the disk that were found for a retrieval.
 struct Sight: Sendable {
+    /// The remembered response without an image.
+    enum Answer: Sendable {
+        /// The index has not been searched for it.
+        case unknown
+        case none
+        case entry(Entry)
+    }
+
     /// The image in memory, if it is for this request.
     var memory: CachedImage?
     /// The file on the disk that counts.
     var file: FoundFile?
     /// Whether the disk was looked into.
     var hasFiles = false
+    var answer = Answer.unknown
     /// The number of commits by other processes when the disk was looked into; nil before that.
     var commits: Int64?
 }
@@ -45,7 +54,7 @@ extension Retrieval {
     ///
     /// `asksRemotes` is whether a remote could be asked now, and `isFirst` whether this image was not looked up before.
     func decide(_ sight: Sight, asksRemotes: Bool, isFirst: Bool = true, now: Timestamp) -> Decision {
-        let needsSiblings = remembersAnswers && !knowsAnswer
+        let needsSiblings = remembersAnswers && sight.answer.isUnknown
         if options.forceRefresh { return needsSiblings ? .need(.siblings) : .ask(stale: nil, remotes: false) }
         if let image = sight.memory { return .serveFromMemory(image) }
         if options.fromMemoryCacheOrRefresh {
@@ -61,7 +70,7 @@ extension Retrieval {
         }
         if needsSiblings { return .need(.siblings) }
         let stale = sight.file
-        if let refusal = refusal(after: stale?.entry, now: now) {
+        if let refusal = refusal(sight.answer, after: stale?.entry, now: now) {
             let serves = options.onlyFromCache && stale.map { mayServeStale($0.entry, now: now) } ?? false
             if !serves { return .fail(refusal) }
         }
@@ -76,11 +85,6 @@ extension Retrieval {
     func withoutRequest(_ stale: FoundFile?, _ now: Timestamp) -> Decision {
         if let stale, mayServeStale(stale.entry, now: now) { return .serveStale(stale, renews: false) }
         return .fail(absence(stale?.entry, now: now))
-    }
-
-    private var knowsAnswer: Bool {
-        if case .unknown = answer { return false }
-        return true
     }
 }
 
@@ -103,8 +107,9 @@ extension Retrieval {
                 sight.file = try retrieval.fileOnDisk()
                 sight.hasFiles = true
             case .need(.siblings):
-                let chosen = try retrieval.selected()
+                let (chosen, answer) = try retrieval.selected()
                 if chosen.target != retrieval.target { sight = Sight(memory: chosen.memory(extends: extends)) }
+                sight.answer = answer
                 retrieval = chosen
             default: return (retrieval, sight, decision)
             }
@@ -132,11 +137,18 @@ extension Retrieval {
         return stale
     }
 
-    /// Returns the retrieval for the representation that the request selects, according to the index.
-    private func selected() throws(KingfisherError) -> Retrieval {
-        guard selects else { return knowing(try originals.answer(answerKey)) }
+    /// Returns the retrieval for the representation that the request selects, and the remembered response, according to
+    /// the index.
+    private func selected() throws(KingfisherError) -> (Retrieval, Sight.Answer) {
+        guard selects else { return (self, accepted(try originals.answer(answerKey))) }
         var entries = try cache.entriesInIndex(forKey: target.key)
         if originals !== cache { entries += try originals.entriesInIndex(forKey: target.key) }
-        return selecting(among: entries)
+        return (selecting(among: entries), accepted(entries.first { $0.key.isAnswer && accepts($0) }))
+    }
+}
+
+extension Sight.Answer {
+    fileprivate var isUnknown: Bool {
+        if case .unknown = self { true } else { false }
     }
 }

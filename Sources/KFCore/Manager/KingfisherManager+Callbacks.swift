@@ -50,11 +50,13 @@ extension ImageDownloader {
 /// images of the URL.
 extension KingfisherManager {
     /// Returns the order to cache a response without an image; nil if it is not cacheable.
-    func answerOrder(_ response: ResponseFacts, _ retrieval: Retrieval) -> Store? {
+    func answerOrder(
+        _ response: ResponseFacts, _ retrieval: Retrieval, replacing answer: Sight.Answer
+    ) -> Store? {
         guard retrieval.remembersAnswers else { return nil }
         guard let facts = retrieval.facts(ofAnswer: response, now: cache.now) else {
             // This response replaces the cached one, and is not cacheable itself.
-            forgetAnswer(retrieval)
+            forgetAnswer(answer, retrieval)
             return nil
         }
         let key = retrieval.answerKey
@@ -64,9 +66,9 @@ extension KingfisherManager {
     }
 
     /// Removes the cached response without an image: the server has sent another response.
-    func forgetAnswer(_ retrieval: Retrieval) {
+    func forgetAnswer(_ answer: Sight.Answer, _ retrieval: Retrieval) {
         if retrieval.isLocal { return }
-        if case .none = retrieval.answer { return }
+        if case .none = answer { return }
         retrieval.originals.removeAnswer(retrieval.answerKey)
     }
 

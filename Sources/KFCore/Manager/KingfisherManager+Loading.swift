@@ -28,23 +28,23 @@ extension KingfisherManager {
     func take(
         _ answer: Result<DownloadAnswer, KingfisherError>, of work: WorkKey?, _ job: ImageJob, _ turn: inout Turn
     ) {
+        let (retrieval, asking) = job.state.withLock { ($0.retrieval, $0.asking) }
         let failed = { (error: KingfisherError, refusal: ResponseFacts?) in
-            Failure(error: error, refusal: refusal, work: work, asking: job.asking)
+            Failure(error: error, refusal: refusal, work: work, asking: asking)
         }
         switch answer {
         case .success(.image(let image)):
-            forgetAnswer(job.retrieval)
+            forgetAnswer(asking.answer, retrieval)
             finish(image, job, &turn)
         case .success(.unchanged(let response, let flight)):
-            forgetAnswer(job.retrieval)
-            let asking = job.asking
+            forgetAnswer(asking.answer, retrieval)
             guard let stale = asking.stale else {
                 return fail(job, .responseError(reason: .invalidHTTPStatusCode(response.status)), &turn)
             }
             renew(stale, asking, job, response, flight, &turn)
         case .success(.stored):
             // Another process has stored the image while this one waited for its turn.
-            if !job.retrieval.isLocal { job.countAttempts(-1) }
+            if !retrieval.isLocal { job.countAttempts(-1) }
             job.state.withLock { $0.timesStored += 1 }
             lookUpAgain(job)
         case .success(.absent(let isDamaged)):
@@ -101,9 +101,9 @@ extension KingfisherManager {
             job.state.withLock { $0.retried += 1 }
             return turn.rests.append(RestQueue.Wish(job: job, span: delay, work: failure.work))
         }
-        guard let refusal = failure.refusal, let answer = answerOrder(refusal, retrieval) else {
-            return giveUp(job, failure, &turn)
-        }
+        guard let refusal = failure.refusal,
+            let answer = answerOrder(refusal, retrieval, replacing: failure.asking.answer)
+        else { return giveUp(job, failure, &turn) }
         // A list counts its failures while it runs, and closing the cache commits what is queued. Waiting for the
         // commit made a limit of 3 failures end after 180 requests instead of 9.
         let waits = !retrieval.options.batchesStores

@@ -37,7 +37,7 @@ extension KingfisherManager {
         job.state.withLock { $0.retrieval = retrieval }
         if isFirst, decision.isMiss { retrieval.cache.noteMiss() }
         // After three rounds in which another process stored an unusable entry, the image is fetched.
-        let commits = timesStored < 3 ? sight.commits : nil
+        let asking = Asking(commits: timesStored < 3 ? sight.commits : nil, answer: sight.answer)
         switch decision {
         case .need: break
         case .serveFromMemory(let image) where job.variants.isEmpty:
@@ -51,10 +51,10 @@ extension KingfisherManager {
             file.cache.noteHit(file)
             derive(job, Derivation(file: file.file, way: .derived, removals: file.isBorrowed ? nil : file.removals))
         case .serveStale(let stale, renews: true):
-            serveWhileRevalidating(job, stale, .success(Asking(stale: stale, commits: commits)), &turn)
+            serveWhileRevalidating(job, stale, .success(asking.after(stale)), &turn)
         case .ask(let stale, _):
             if let stale { stale.cache.noteHit(stale) }
-            if job.enter(.fetching(Asking(stale: stale, commits: commits))) { turn.jobs.append(job) }
+            if job.enter(.fetching(asking.after(stale))) { turn.jobs.append(job) }
         case .serveStale, .fail: try serveWithoutRequest(job, decision, &turn)
         }
     }

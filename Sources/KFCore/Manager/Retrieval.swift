@@ -5,14 +5,6 @@ import KFTerms
 
 /// One source with its options, and the cache keys that follow from them. It never changes, and all stages share it.
 final class Retrieval: Sendable {
-    /// A remembered response without an image.
-    enum Answer: Sendable {
-        /// The index has not been searched for it.
-        case unknown
-        case none
-        case entry(Entry)
-    }
-
     let source: Source
     let box: OptionsBox
     /// The key of the requested image.
@@ -21,7 +13,6 @@ final class Retrieval: Sendable {
     let original: EntryKey
     /// Whether the result is stored beside a cached representation for other request headers.
     let isBeside: Bool
-    let answer: Answer
     /// The cache of the requested image, and that of its original.
     let cache: ImageCache
     let originals: ImageCache
@@ -34,7 +25,7 @@ final class Retrieval: Sendable {
         self.box = box
         target = EntryKey(key: source.cacheKey(for: box.value.request), identifier: box.identifier)
         original = target.original
-        (isBeside, answer) = (false, .unknown)
+        isBeside = false
     }
 
     convenience init(_ source: Source, _ options: KingfisherOptions, _ cache: ImageCache) {
@@ -42,8 +33,7 @@ final class Retrieval: Sendable {
     }
 
     private init(
-        _ other: Retrieval, box: OptionsBox? = nil, target: EntryKey? = nil, isBeside: Bool? = nil,
-        answer: Answer? = nil
+        _ other: Retrieval, box: OptionsBox? = nil, target: EntryKey? = nil, isBeside: Bool? = nil
     ) {
         source = other.source
         (cache, originals) = (other.cache, other.originals)
@@ -51,7 +41,6 @@ final class Retrieval: Sendable {
         self.target = target ?? other.target
         original = target?.original ?? other.original
         self.isBeside = isBeside ?? other.isBeside
-        self.answer = answer ?? other.answer
     }
 
     var options: KingfisherOptions {
@@ -313,22 +302,16 @@ extension Retrieval {
     /// The key of a remembered response without an image.
     var answerKey: EntryKey { EntryKey(key: target.key, identifier: EntryKey.answerIdentifier) }
 
-    /// Returns the retrieval that knows its remembered response; nil for none.
-    func knowing(_ answer: Entry?) -> Retrieval { Retrieval(self, answer: known(answer)) }
-
-    private func known(_ answer: Entry?) -> Answer {
-        answer.flatMap { accepts($0) ? .entry($0) : nil } ?? Answer.none
-    }
+    /// Returns the remembered response if it is for this request.
+    func accepted(_ answer: Entry?) -> Sight.Answer { answer.flatMap { accepts($0) ? .entry($0) : nil } ?? .none }
 
     /// Returns the retrieval of the cached representation that answers its request. `entries` are all entries of its
     /// source. Without such a representation, the response will be stored beside the others.
     func selecting(among entries: [Entry]) -> Retrieval {
-        let answer = known(entries.first { $0.key.isAnswer && accepts($0) })
-        guard selects else { return Retrieval(self, answer: answer) }
         let target = key(of: nil)
         let base = entries.first { $0.key == target.original } ?? entries.first { $0.key == target }
         guard let base, !accepts(base) else {
-            return Retrieval(self, target: target, isBeside: false, answer: answer)
+            return Retrieval(self, target: target, isBeside: false)
         }
         let candidates = entries.filter { entry in
             guard let representation = entry.key.representation else { return false }
@@ -337,7 +320,7 @@ extension Retrieval {
         }
         // The most recent match counts (RFC 9111, 4).
         let representation = candidates.max { $0.created < $1.created }?.key.representation
-        return Retrieval(self, target: key(of: representation), isBeside: true, answer: answer)
+        return Retrieval(self, target: key(of: representation), isBeside: true)
     }
 
     /// Returns the retrieval for the key under which a response is stored.
@@ -349,7 +332,7 @@ extension Retrieval {
 
     /// Returns the error of a remembered refusal that is still fresh and that the options obey. `stale` is the expired
     /// image, if there is one.
-    func refusal(after stale: Entry?, now: Timestamp) -> KingfisherError? {
+    func refusal(_ answer: Sight.Answer, after stale: Entry?, now: Timestamp) -> KingfisherError? {
         guard case .entry(let answer) = answer, obeys(answer), !answer.isExpired(at: now) else { return nil }
         // The image was stored later, so that the refusal is not the last response.
         if let stale, stale.created > answer.created { return nil }

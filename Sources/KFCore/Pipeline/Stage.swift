@@ -37,8 +37,15 @@ struct Asking: Sendable {
     var stale: FoundFile?
     /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
     var commits: Int64?
+    var answer = Sight.Answer.unknown
     /// Whether the request is unconditional despite an expired file, because its entry has gone.
     var isUnconditional = false
+
+    func after(_ stale: FoundFile?) -> Asking {
+        var asking = self
+        asking.stale = stale
+        return asking
+    }
 
     /// The validators of the expired file, which make the request conditional.
     func condition(_ retrieval: Retrieval) -> RequestCondition? {

@@ -23,10 +23,8 @@ struct PrefetchWish: Sendable {
     let item: PrefetchItem
     /// The retrieval of each form; empty before a look-up.
     var retrievals: [Retrieval] = []
-    /// Whether a look-up of its only form found nothing usable.
-    var isKnownMissing = false
-    /// The number of commits by other processes at that look-up.
-    var commitsSeen: Int64?
+    /// The terms of asking its source, if a look-up found that it is missing.
+    var asking: Asking?
     /// The error of the item's record.
     var error: KingfisherError?
 
@@ -69,10 +67,8 @@ struct PrefetchWish: Sendable {
             let first = retrievals.first, first.cache === first.originals, first.cache.layers.isEmpty
         else { return nil }
         // The index has neither the image nor its original, and so no other representation.
-        let sight = Sight(hasFiles: true)
-        if case .fail(let error) = first.knowing(answer).decide(sight, asksRemotes: false, now: now),
-            error.isRemembered
-        {
+        let sight = Sight(hasFiles: true, answer: first.accepted(answer))
+        if case .fail(let error) = first.decide(sight, asksRemotes: false, now: now), error.isRemembered {
             return error
         }
         return nil
@@ -80,11 +76,9 @@ struct PrefetchWish: Sendable {
 
     /// Takes what a look-up found, so that no second one is needed.
     mutating func learn(_ found: ImageCache.Sight, at places: Range<Int>, isRefused: Bool) {
-        if let answer = found.answers[places.lowerBound] {
-            for index in retrievals.indices { retrievals[index] = retrievals[index].knowing(answer) }
-        }
         guard places.count == 1, !isRefused, found.isAbsent(places.lowerBound) else { return }
-        (isKnownMissing, commitsSeen) = (true, found.commits)
+        let answer = found.answers[places.lowerBound].map(retrievals[0].accepted)
+        asking = Asking(commits: found.commits, answer: answer ?? .unknown)
         retrievals[0].cache.noteMiss()
     }
 }

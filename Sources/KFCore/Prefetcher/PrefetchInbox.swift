@@ -83,7 +83,7 @@ struct PrefetchFlights {
             if slot == flights.count { flights.append(nil) }
             let job = ImageJob(
                 manager, first, retrievals.count == 1 ? .one : .several(retrievals), for: inbox, number: slot,
-                asking: wishes[index].isKnownMissing ? Asking(commits: wishes[index].commitsSeen) : nil)
+                asking: wishes[index].asking)
             flights[slot] = (wishes[index].item, job)
             jobs.append(job)
         }

@@ -147,18 +147,24 @@ extension Connection {
     }
 }
 
-/// A check that rows come in ascending order. On a damaged page they may not, and a loop that continues after the last
-/// row of each page of results would never end.
+/// A check that rows come in ascending order, from the first one that was asked for. On a damaged page they may not, and
+/// a loop that continues after the last row of each page of results would never end.
 struct AscendingRows {
     private let path: String
+    private let first: Int64
     private(set) var last: Int64?
     private(set) var count = 0
 
     /// Creates a check; `path` is the path of the index.
-    init(_ path: String) { self.path = path }
+    init(_ path: String, from first: Int64) {
+        self.path = path
+        self.first = first
+    }
 
     mutating func take(_ row: Int64) throws(StorageError) -> Int64 {
-        if let last, row <= last { throw .corruptIndex(path: path, detail: "its rows are out of order") }
+        if row < first || last.map({ row <= $0 }) ?? false {
+            throw .corruptIndex(path: path, detail: "its rows are out of order")
+        }
         last = row
         count += 1
         return row

@@ -79,7 +79,7 @@ extension Connection {
     func brokenEntries(
         from first: Int64, count: Int
     ) throws(StorageError) -> (next: Int64?, seen: Int, broken: [BrokenEntry]) {
-        var rows = AscendingRows(path)
+        var rows = AscendingRows(path, from: first)
         let broken = try all(Self.entriesAfter, first, Int64(count)) { row throws(StorageError) -> BrokenEntry? in
             let place = try rows.take(row.int64(0))
             let key = EntryKey(key: row.text(1), identifier: row.text(2))
@@ -122,7 +122,7 @@ extension Connection {
     func wrongReferences(
         from first: Int64, count: Int
     ) throws(StorageError) -> (next: Int64?, found: [WrongReferences]) {
-        var rows = AscendingRows(path)
+        var rows = AscendingRows(path, from: first)
         let found = try all(Self.wrongReferences, first, Int64(count)) { row throws(StorageError) -> WrongReferences? in
             _ = try rows.take(row.int64(0))
             return Self.objectRow(row).map { WrongReferences(row: $0, stored: row.int64(5), counted: row.int64(6)) }
@@ -146,14 +146,14 @@ extension Connection {
     private func ascending(
         _ query: Query, from first: Int64, count: Int
     ) throws(StorageError) -> (next: Int64?, found: [Int64]) {
-        var rows = AscendingRows(path)
+        var rows = AscendingRows(path, from: first)
         let found = try all(query, first, Int64(count)) { row throws(StorageError) in try rows.take(row.int64(0)) }
         return (rows.next(limit: count), found)
     }
 
     /// Returns the usable objects in the order of their rows, which is also the order of their folders.
     func objects(from first: Int64, to last: Int64) throws(StorageError) -> [ObjectRow] {
-        var rows = AscendingRows(path)
+        var rows = AscendingRows(path, from: first)
         return try all(Self.objectsBetween, first, last) { row throws(StorageError) in
             _ = try rows.take(row.int64(0))
             return Self.objectRow(row)
@@ -213,7 +213,7 @@ extension Connection {
             let row = try statement(Self.wholeEntries)
             defer { row.reset() }
             row.bind(first, last)
-            var rows = AscendingRows(path)
+            var rows = AscendingRows(path, from: first)
             while try row.step() {
                 let place = try rows.take(row.int64(0))
                 guard let entry = Self.entry(row, key: nil), entry.key.places.contains(place) else { continue }

@@ -69,7 +69,7 @@ extension Connection {
             """)
         defer { find.finalize() }
         filter.bind(find, after: row)
-        var rows = AscendingRows(path)
+        var rows = AscendingRows(path, from: row.adding(saturating: 1))
         var found: [Victim] = []
         while try find.step() {
             found.append(

@@ -65,6 +65,17 @@ struct RebuildTests {
         }
     }
 
+    @Test("Rows that lie before the asked ones, or are out of order, are damage")
+    func ascending() throws {
+        var rows = AscendingRows("index", from: 5)
+        #expect(throws: StorageError.corruptIndex(path: "index", detail: "its rows are out of order")) {
+            _ = try rows.take(4)
+        }
+        #expect(try rows.take(5) == 5 && rows.take(.max) == .max)
+        #expect(throws: StorageError.self) { _ = try rows.take(.max) }
+        #expect(rows.last == .max && rows.next(limit: 2) == nil)
+    }
+
     @Test("Pages in each other's places end no loop and no command", .timeLimit(.minutes(5)), arguments: 0..<12)
     func swapped(_ seed: Int) async throws {
         try await fill()

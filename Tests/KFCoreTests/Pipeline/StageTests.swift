@@ -1,0 +1,63 @@
+import KFTerms
+import Support
+import Testing
+
+@testable import KFCore
+
+@Suite("The stages of a job")
+struct StageTests {
+    private enum Name: String, CaseIterable { case looking, split, fetching, making, storing, ended }
+
+    private func stage(_ name: Name) throws -> Stage {
+        let source = Source.network(try RequestURL("http://h/a.png"))
+        let retrieval = Retrieval(source, KingfisherOptions(), ImageCache(ImageCache.Configuration(directory: nil)))
+        let ending = ImageEnding(
+            retrieval, asked: retrieval, .fetched, .failure(.cacheError(reason: .imageNotExisting(key: "a"))))
+        return switch name {
+        case .looking: .looking
+        case .split: .split(Split(2))
+        case .fetching: .fetching(Asking())
+        case .making: .making(.body(ending))
+        case .storing: .storing(ending)
+        case .ended: .ended
+        }
+    }
+
+    /// The stages that may follow each stage. Every other one is a mistake of the program, which debug builds assert.
+    private static let following: [Name: Set<Name>] = [
+        .looking: [.looking, .split, .fetching, .making, .ended],
+        .split: [.ended],
+        .fetching: [.looking, .fetching, .making, .storing, .ended],
+        .making: [.looking, .fetching, .making, .storing, .ended],
+        .storing: [.fetching, .making, .ended],
+        .ended: [],
+    ]
+
+    @Test("Each leads to those that may follow it, and to no other")
+    func transitions() throws {
+        for name in Name.allCases {
+            let stage = try stage(name)
+            let following = try Name.allCases.filter { stage.leads(to: try self.stage($0)) }
+            #expect(Set(following) == Self.following[name], "\(name)")
+        }
+    }
+
+    @Test("A cancelled job enters no stage but that of an image which is being stored")
+    func cancelled() throws {
+        final class Nobody: ImageRecipient { func take(_ ended: [EndedImage]) {} }
+        let fixture = try ManagerFixture()
+        let source = Source.network(try RequestURL("http://h/a.png"))
+        let retrieval = Retrieval(source, OptionsBox(ManagerFixture.options()), fixture.manager.cache)
+        let job = ImageJob(fixture.manager, retrieval, for: Nobody())
+        #expect(job.enter(.fetching(Asking(commits: 3))))
+        #expect(job.asking.commits == 3)
+        job.cancel()
+        for name in Name.allCases where name != .storing { #expect(!job.enter(try stage(name)), "\(name)") }
+        #expect(job.enter(try stage(.storing)))
+        #expect(!job.deliver(), "its recipient has been told of the cancellation")
+        guard case .ended = job.stage else {
+            Issue.record("it has not ended")
+            return
+        }
+    }
+}
