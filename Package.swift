@@ -27,7 +27,9 @@ let package = Package(
     name: "kf",
     products: [
         .executable(name: "kf", targets: ["kf"]),
-        .library(name: "KFCore", targets: ["KFCore", "KFRemote", "KFTerms", "KFImaging", "KFNetwork", "KFStorage"]),
+        .library(
+            name: "KFCore",
+            targets: ["KFCore", "KFLists", "KFRemote", "KFTerms", "KFImaging", "KFNetwork", "KFStorage"]),
         .library(name: "KFFoundation", targets: ["KFFoundation"]),
     ],
     targets: [
@@ -55,10 +57,11 @@ let package = Package(
             name: "KFRemote", dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork"],
             swiftSettings: strict),
         .target(
+            name: "KFLists", dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "CZlib", "CArchive"],
+            swiftSettings: strict),
+        .target(
             name: "KFCore",
-            dependencies: [
-                "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "CZlib", "CArchive",
-            ],
+            dependencies: ["KFLists", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork"],
             exclude: ["KFCore.docc"], swiftSettings: strict),
         // Foundation costs a start of the program several milliseconds, so that the command does without it.
         .target(name: "KFFoundation", dependencies: ["KFCore", "KFTerms", "KFImaging"], swiftSettings: strict),
@@ -84,14 +87,15 @@ let package = Package(
         .testTarget(
             name: "KFCoreTests",
             dependencies: [
-                "KFCore", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "Support", "CZlib",
+                "KFCore", "KFLists", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork",
+                "Support", "CZlib",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "KFFoundationTests", dependencies: ["KFFoundation", "KFCore", "Support"], swiftSettings: strict),
         // These measure time, so that they run alone.
         .testTarget(
-            name: "KFMeasuringTests", dependencies: ["KFImaging", "KFStorage", "KFCore", "Support"],
+            name: "KFMeasuringTests", dependencies: ["KFImaging", "KFStorage", "KFLists", "Support"],
             swiftSettings: strict),
         .testTarget(
             name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd",

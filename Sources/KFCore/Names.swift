@@ -1,4 +1,5 @@
 import KFImaging
+import KFLists
 import KFNetwork
 import KFRemote
 import KFStorage
@@ -76,6 +77,15 @@ public typealias DownloadChallengeAnswer = KFNetwork.DownloadChallengeAnswer
 public typealias NetworkReach = KFNetwork.NetworkReach
 public typealias DownloadMetrics = KFNetwork.DownloadMetrics
 public typealias TransferOptions = KFNetwork.TransferOptions
+
+// Lists and the names of copies.
+public typealias ListFormat = KFLists.ListFormat
+public typealias ListOptions = KFLists.ListOptions
+public typealias ListShard = KFLists.ListShard
+public typealias OutputTemplate = KFLists.OutputTemplate
+public typealias PrefetchItem = KFLists.PrefetchItem
+public typealias PrefetchLists = KFLists.PrefetchLists
+public typealias ShardNames = KFLists.ShardNames
 
 // Remotes.
 public typealias CacheLayer = KFRemote.CacheLayer
@@ -161,9 +171,13 @@ package typealias ByteText = KFSystem.ByteText
 package typealias DescriptorLimit = KFSystem.DescriptorLimit
 package typealias FieldText = KFSystem.FieldText
 package typealias GivenKey = KFTerms.GivenKey
+package typealias ImageFolder = KFLists.ImageFolder
 package typealias JSONValue = KFSystem.JSONValue
 package typealias NearestName = KFImaging.NearestName
+package typealias OpenFileName = KFLists.OpenFileName
+package typealias OutputName = KFLists.OutputName
 package typealias PercentCoding = KFSystem.PercentCoding
+package typealias PrefetchSources = KFLists.PrefetchSources
 package typealias ProcessState = KFSystem.ProcessState
 package typealias ProcessorSyntax = KFImaging.ProcessorSyntax
 package typealias RawText = KFSystem.RawText

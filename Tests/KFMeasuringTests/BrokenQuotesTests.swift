@@ -1,7 +1,7 @@
 import Support
 import Testing
 
-@testable import KFCore
+@testable import KFLists
 
 @Suite("Reading a list takes time in proportion to its length", .bounded)
 struct BrokenQuotesTests {

@@ -1,5 +1,3 @@
-import Glibc
-import KFStorage
 import Synchronization
 
 /// A counter of work that outlives its caller, so that `shutdown` can wait for it. Each piece of work holds a token.
@@ -43,35 +41,5 @@ final class BackgroundWork: Sendable {
             }
             if isOver { continuation.resume() }
         }
-    }
-}
-
-/// A wake-up for a thread that waits for a descriptor, which may never become readable.
-final class Bell: Sendable {
-    private let reading: FileDescriptor
-    private let writing: FileDescriptor
-
-    init() throws(StorageError) {
-        var ends: [Int32] = [-1, -1]
-        try retry("pipe", "pipe") { pipe(&ends) }
-        reading = FileDescriptor(taking: ends[0], path: "pipe")
-        writing = FileDescriptor(taking: ends[1], path: "pipe")
-    }
-
-    /// Wakes the thread, permanently.
-    func ring() {
-        var byte: UInt8 = 1
-        // A full pipe has already been written to.
-        _ = write(writing.raw, &byte, 1)
-    }
-
-    /// Waits until the descriptor is readable or at its end. Returns false if the bell has rung.
-    func waits(for file: borrowing FileDescriptor) throws(StorageError) -> Bool {
-        var polled = [
-            pollfd(fd: reading.raw, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: file.raw, events: Int16(POLLIN), revents: 0),
-        ]
-        try retry("poll", file.path) { poll(&polled, 2, -1) }
-        return polled[0].revents == 0
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import KFImaging
+import KFLists
 import KFStorage
 import KFSystem
 import KFTerms
@@ -49,16 +50,7 @@ public final class ImageExporter: Sendable {
     }
 
     /// The names that the images of one source will have.
-    public final class Claim: Sendable {
-        fileprivate let names: OutputTemplate.Names
-        /// The forms whose names an earlier source has.
-        fileprivate let taken: Set<Int>
-
-        fileprivate init(_ names: OutputTemplate.Names, taken: Set<Int>) {
-            self.names = names
-            self.taken = taken
-        }
-    }
+    public typealias Claim = OutputTemplate.Claim
 
     /// The file of a copy.
     public struct Copy: Sendable {

@@ -1,3 +1,4 @@
+import KFLists
 import KFTerms
 
 /// A destination of the images of one run, beside the cache: files (``ImageExporter``) or tar archives

@@ -1,5 +1,6 @@
 import Glibc
 import KFImaging
+import KFLists
 import KFStorage
 import KFSystem
 import KFTerms

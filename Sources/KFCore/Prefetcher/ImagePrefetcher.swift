@@ -1,4 +1,5 @@
 import KFImaging
+import KFLists
 import KFStorage
 import KFSystem
 import KFTerms

@@ -1,3 +1,4 @@
+import KFLists
 import KFStorage
 import KFTerms
 
@@ -131,5 +132,16 @@ extension ImageCache.Sight {
         var fresh = [first]
         for case .fresh(let file) in files[places.dropFirst()] { fresh.append(file) }
         return fresh.count == places.count ? fresh : nil
+    }
+}
+
+extension PrefetchItem {
+    /// Returns the options for this image.
+    func options(_ form: OptionsBox) -> OptionsBox {
+        guard facts.processor != nil || !facts.headers.isEmpty else { return form }
+        return form.with { options in
+            options.request.headers += headers
+            if let processor { options.processor = options.processor.append(another: processor) }
+        }
     }
 }

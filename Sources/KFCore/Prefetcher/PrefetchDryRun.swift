@@ -1,3 +1,4 @@
+import KFLists
 import KFStorage
 import KFTerms
 

@@ -1,3 +1,4 @@
+import KFLists
 import KFTerms
 
 /// The counts of a run, as in Kingfisher.

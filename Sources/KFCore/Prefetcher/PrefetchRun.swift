@@ -1,3 +1,4 @@
+import KFLists
 import KFTerms
 
 /// The state of a run. It decides on the next actions, and the prefetcher performs them.

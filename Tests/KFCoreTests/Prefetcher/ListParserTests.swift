@@ -2,6 +2,7 @@ import KFImaging
 import Testing
 
 @testable import KFCore
+@testable import KFLists
 
 @Suite("Understanding lists")
 struct ListParserTests {
@@ -238,7 +239,7 @@ struct ListParserTests {
                 #"{"url":"http://h/a","key":"http://bank/logo.png","name":"n","headers":{"A":"b"},"processor":"resize:1x1"}"#
             ),
         ])
-    func unnamed(format: ListFormat, text: String) throws {
+    func unnamed(format: KFLists.ListFormat, text: String) throws {
         let found = try #require(try items(text, format).first)
         #expect(try found.source.get().cacheKey == "http://h/a")
         #expect(found.name == nil && found.headers.isEmpty && found.processor == nil)

@@ -3,6 +3,7 @@ import KFStorage
 import Testing
 
 @testable import KFCore
+@testable import KFLists
 
 @Suite("Names for copies")
 struct OutputTemplateTests {

@@ -5,6 +5,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFLists
 
 @Suite("Reading lists", .bounded)
 struct PrefetchListTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import KFCore
+@testable import KFLists
 
 extension PrefetchRun {
     fileprivate init(window: Int, maxFailures: FailureLimit?, maxItemsAhead: Int? = nil) {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import KFCore
+@testable import KFLists
 
 @Suite("Cutting lists into records")
 struct RecordSplitterTests {

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFLists
 
 @Suite("Shards of a run", .bounded)
 struct ShardTests {

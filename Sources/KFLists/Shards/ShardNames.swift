@@ -29,11 +29,11 @@ public struct ShardNames: Sendable, Equatable {
     }
 
     /// The shard of a position and the index in it, both from 0.
-    func place(of position: Int) -> (shard: Int, index: Int) {
+    package func place(of position: Int) -> (shard: Int, index: Int) {
         ((position - 1) / size, (position - 1) % size)
     }
 
-    func name(of shard: Int) -> String { prefix + shard.digits(5) }
+    package func name(of shard: Int) -> String { prefix + shard.digits(5) }
 
     /// The number of the shard with a name; nil if no shard of this part has it.
     func shard(named name: Substring) -> Int? {
@@ -45,7 +45,7 @@ public struct ShardNames: Sendable, Equatable {
 
     /// The number of the shard that a file belongs to, under its name or hidden until it is whole; nil if it belongs to no
     /// shard of this part.
-    func shard(ofFile name: String) -> Int? {
+    package func shard(ofFile name: String) -> Int? {
         let name = name.hasPrefix(".") ? name.dropFirst() : name[...]
         guard let dot = name.lastIndex(of: "."), [".tar", ".jsonl"].contains(name[dot...]) else { return nil }
         return shard(named: name[..<dot])
@@ -54,20 +54,20 @@ public struct ShardNames: Sendable, Equatable {
     private var prefix: String { part.map { Self.text($0) + "-" } ?? "" }
 
     /// The name of the hidden file that records the shards of this part.
-    var manifest: String { Self.manifest + (part.map { "-" + Self.text($0) } ?? "") }
+    package var manifest: String { Self.manifest + (part.map { "-" + Self.text($0) } ?? "") }
 
     private static let manifest = ".kf-shards"
 
     /// Returns whether a file is the manifest of shards that do not belong beside these: of the whole list, or of
     /// another number of parts.
-    func isForeign(manifest name: String) -> Bool {
+    package func isForeign(manifest name: String) -> Bool {
         guard name.hasPrefix(Self.manifest), name != manifest else { return false }
         guard let part else { return true }
         return !name.hasSuffix("-of-\(part.count)")
     }
 
     /// Returns whether a file is the manifest of another part beside this one.
-    func isOfOtherPart(manifest name: String) -> Bool {
+    package func isOfOtherPart(manifest name: String) -> Bool {
         name.hasPrefix(Self.manifest) && name != manifest && !isForeign(manifest: name)
     }
 

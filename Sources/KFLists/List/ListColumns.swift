@@ -1,5 +1,5 @@
-import KFNetwork
 import KFSystem
+import KFTerms
 
 /// The columns or members of a list by their meaning. Those other than the URL's are used only if the options name them.
 struct ListRoles<Place: Sendable>: Sendable {
@@ -120,7 +120,7 @@ enum ListHeader {
             throw .record("the header '\(name.prefix(100))' has a line break or another control character")
         }
         let lower = name.lowercased()
-        guard !refused.contains(lower), !lower.hasPrefix("proxy-"), !RequestField.isReserved(lower) else {
+        guard !refused.contains(lower), !lower.hasPrefix("proxy-"), !RequestOptions.isReserved(lower) else {
             throw .record("a list may not set the header '\(name)'")
         }
         return (name, value)

@@ -2,7 +2,7 @@ import KFTerms
 import Synchronization
 
 /// The input of a prefetcher.
-protocol PrefetchInput: Sendable {
+package protocol PrefetchInput: Sendable {
     /// Returns the next items. `visit` is called for each of them, one at a time and in their order.
     func next(visiting visit: PrefetchVisit?) async -> PrefetchReading
     /// Lets `next` return only what is left of a known length: its items are counted and not tried. No read waits any
@@ -15,14 +15,14 @@ protocol PrefetchInput: Sendable {
 }
 
 extension PrefetchInput {
-    func next() async -> PrefetchReading { await next(visiting: nil) }
+    package func next() async -> PrefetchReading { await next(visiting: nil) }
 }
 
 /// A visit of an item in the order of the input.
-typealias PrefetchVisit = @Sendable (inout PrefetchItem) -> Void
+package typealias PrefetchVisit = @Sendable (inout PrefetchItem) -> Void
 
 /// The result of reading an input.
-enum PrefetchReading: Sendable {
+package enum PrefetchReading: Sendable {
     case items([PrefetchItem])
     /// A list could not be read to its end; the next one may be readable.
     case broken(KingfisherError)
@@ -68,13 +68,13 @@ package final class PrefetchSources: PrefetchInput {
         state = Mutex(State(rest: numbers))
     }
 
-    convenience init(_ sources: [Source]) {
+    package convenience init(_ sources: [Source]) {
         self.init(1..<sources.count + 1) { number in
             Operand(sources[number - 1].name, .success(sources[number - 1]))
         }
     }
 
-    func next(visiting visit: PrefetchVisit?) async -> PrefetchReading {
+    package func next(visiting visit: PrefetchVisit?) async -> PrefetchReading {
         let (items, read) = state.withLock { state -> ([PrefetchItem], Operand.Reader?) in
             var items: [PrefetchItem] = []
             while items.count < block, let number = state.rest.first {
@@ -97,11 +97,11 @@ package final class PrefetchSources: PrefetchInput {
         return .items([item])
     }
 
-    func finish() { state.withLock { $0.isFinishing = true } }
+    package func finish() { state.withLock { $0.isFinishing = true } }
 
-    func close() { state.withLock { $0.rest = $0.rest.suffix(0) } }
+    package func close() { state.withLock { $0.rest = $0.rest.suffix(0) } }
 
-    func abandon() -> [PrefetchItem] {
+    package func abandon() -> [PrefetchItem] {
         state.withLock { state in
             defer { state.rest = state.rest.suffix(0) }
             return state.rest.map { number in

@@ -4,19 +4,19 @@ import KFStorage
 import KFTerms
 
 /// A tar archive that is being written, by libarchive. Used by one thread at a time.
-final class TarWriter {
+package final class TarWriter {
     private let tar: OpaquePointer
-    let file: FileDescriptor
+    package let file: FileDescriptor
 
     /// Loads libarchive. Throws `outputFailed` (4002) if it is not installed.
-    static func load() throws(KingfisherError) {
+    package static func load() throws(KingfisherError) {
         guard let problem = kf_archive_load() else { return }
         let detail = "tar archives need libarchive (on Debian: libarchive13): \(String(cString: problem))"
         throw .processorError(reason: .outputFailed(detail: detail))
     }
 
     /// Begins an archive in an empty file. Call `load` before.
-    init(_ file: consuming FileDescriptor) throws(StorageError) {
+    package init(_ file: consuming FileDescriptor) throws(StorageError) {
         guard let tar = kf_tar_new(file.raw) else {
             throw .system(call: "archive_write_new", path: file.path, errno: ENOMEM)
         }
@@ -27,14 +27,14 @@ final class TarWriter {
     deinit { kf_tar_free(tar) }
 
     /// Begins a member. Its bytes follow with `write`.
-    func begin(_ name: String, size: Int64) throws(StorageError) { try check(kf_tar_begin(tar, name, size)) }
+    package func begin(_ name: String, size: Int64) throws(StorageError) { try check(kf_tar_begin(tar, name, size)) }
 
-    func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         try check(kf_tar_write(tar, bytes.baseAddress, bytes.count))
     }
 
     /// Writes the end of the archive.
-    func close() throws(StorageError) { try check(kf_tar_close(tar)) }
+    package func close() throws(StorageError) { try check(kf_tar_close(tar)) }
 
     private func check(_ code: Int32) throws(StorageError) {
         if code != 0 { throw .system(call: "write", path: file.path, errno: code) }

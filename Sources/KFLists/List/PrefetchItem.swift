@@ -1,25 +1,26 @@
 import KFImaging
+import KFSystem
 import KFTerms
 
 /// An item of a list. What the list says is in one object that copies share.
 public struct PrefetchItem: Sendable {
     /// What a list says about an item.
-    struct Facts: Sendable {
+    package struct Facts: Sendable {
         var list = ""
         let line: Int
         var text = ""
         /// A copy, so that one waiting item does not keep the whole block in memory that was read.
-        var record: [UInt8] = []
+        package var record: [UInt8] = []
         var header: [UInt8] = []
         /// The columns of the record's list; nil for a line and an invalid record.
         var layout: RecordColumns?
         var source: Result<Source, KingfisherError> = .failure(.sourceError(reason: .emptySource))
         /// Parses the source of an item that is only counted; nil if `source` has it.
         var parseSource: (@Sendable () -> Result<Source, KingfisherError>)?
-        var headers: [(name: String, value: String)] = []
+        package var headers: [(name: String, value: String)] = []
         var name: String?
         var columns: [String: String] = [:]
-        var processor: (any ImageProcessor)?
+        package var processor: (any ImageProcessor)?
         /// The number of items of the record.
         var siblings = 1
     }
@@ -31,26 +32,26 @@ public struct PrefetchItem: Sendable {
     }
 
     private let shared: Shared
-    var facts: Facts {
+    package var facts: Facts {
         _read { yield shared.facts }
     }
 
     /// The number of the item over all lists, from 1.
-    public internal(set) var number = 0
+    public package(set) var number = 0
     /// The number of the item among those of this run's part of the lists, from 1, without gaps.
-    public internal(set) var position = 0
+    public package(set) var position = 0
 
     /// Whether it belongs to another shard. It has a number and claims its name, and is left out otherwise.
-    var isElsewhere = false
+    package var isElsewhere = false
     /// Whether an earlier run has exported it, so that it is skipped.
     public var isExported = false
     /// Whether a list before it could not be read to its end.
-    var followsGap = false
+    package var followsGap = false
     /// Whether it has failed once because another process held a lock of the cache.
-    var isPostponed = false
+    package var isPostponed = false
 
     /// The names of the copies; nil if none are written.
-    package var claim: ImageExporter.Claim?
+    package var claim: OutputTemplate.Claim?
     /// The failures of its images that the earlier run has recorded, by form.
     public var recordedFailures: [Int: KingfisherError] = [:]
 
@@ -85,18 +86,9 @@ extension PrefetchItem {
     public var sharesRecord: Bool { facts.siblings > 1 }
 
     /// The host of the URL; nil for a provider.
-    var host: String? {
+    package var host: String? {
         guard case .success(.network(let resource)) = source else { return nil }
         return resource.downloadURL.host
-    }
-
-    /// Returns the options for this image.
-    func options(_ form: OptionsBox) -> OptionsBox {
-        guard facts.processor != nil || !facts.headers.isEmpty else { return form }
-        return form.with { options in
-            options.request.headers += headers
-            if let processor { options.processor = options.processor.append(another: processor) }
-        }
     }
 
     /// Returns the cache key of the image for these options and its own headers; nil if the item has no source.

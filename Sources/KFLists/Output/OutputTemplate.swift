@@ -1,3 +1,4 @@
+import KFImaging
 import KFSystem
 import KFTerms
 
@@ -15,25 +16,33 @@ public struct OutputTemplate: Sendable {
     }
 
     /// The values of the fields that are known before an image is retrieved.
-    struct Names: Sendable {
+    package struct Names: Sendable {
         /// The name of the image at its source, with its extension, and without.
-        var name = ""
-        var stem = ""
-        var host = ""
+        package var name = ""
+        package var stem = ""
+        package var host = ""
         /// The folders of the URL's path, or of the local path below the given folder.
-        var folders: [String] = []
-        var number = 0
-        var columns: [String: String] = [:]
-        var variant: String?
+        package var folders: [String] = []
+        package var number = 0
+        package var columns: [String: String] = [:]
+        package var variant: String?
+
+        package init() {}
     }
 
     /// The values of the other fields, which the retrieved image gives.
-    struct Findings {
-        var facts: ImageFacts
+    package struct Findings {
+        let facts: ImageFacts
         /// The SHA-256 of the bytes: 64 hexadecimal digits.
-        var sha256 = ""
+        let sha256: String
         /// The SHA-256 of the bytes and the processing: 64 hexadecimal digits.
-        var hash = ""
+        package let hash: String
+
+        package init(facts: ImageFacts, sha256: String, hash: String) {
+            self.facts = facts
+            self.sha256 = sha256
+            self.hash = hash
+        }
     }
 
     enum Field: Equatable {
@@ -114,7 +123,7 @@ public struct OutputTemplate: Sendable {
 
     /// Whether different images have different names without any being remembered. 48 bits of a hash are regarded as
     /// unique.
-    var isDistinct: Bool {
+    package var isDistinct: Bool {
         pieces.contains { piece in
             switch piece {
             case .field(.index), .field(.sha256): true
@@ -139,7 +148,7 @@ public struct OutputTemplate: Sendable {
 
     /// Returns the name; nil if it is not a valid path in the directory. Without findings, marks that no name contains
     /// stand for what is not known yet. `suffix` follows the stem of the name.
-    func name(_ names: Names, _ found: Findings?, suffix: String = "") -> String? {
+    package func name(_ names: Names, _ found: Findings?, suffix: String = "") -> String? {
         var text = ""
         var hasEmptyFolder = false
         for piece in pieces {
@@ -193,6 +202,20 @@ public struct OutputTemplate: Sendable {
         case .sha256: return found.sha256
         case .hash(let digits): return String(found.hash.prefix(digits))
         default: return ""
+        }
+    }
+}
+
+extension OutputTemplate {
+    /// The names that the images of one source will have.
+    public final class Claim: Sendable {
+        package let names: Names
+        /// The forms whose names an earlier source has.
+        package let taken: Set<Int>
+
+        package init(_ names: Names, taken: Set<Int>) {
+            self.names = names
+            self.taken = taken
         }
     }
 }

@@ -1,3 +1,5 @@
+import KFSystem
+
 /// The path of values in a JSON object, such as `url`, `image.url`, `images[].url`, `images[0]`, or `images[]`.
 ///
 /// Text in another form is the name of a member, as is the whole text if the object has a member of that name.

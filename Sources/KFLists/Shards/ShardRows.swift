@@ -1,9 +1,10 @@
 import Glibc
 import KFStorage
+import KFSystem
 import KFTerms
 
 /// The rows of a shard that an earlier run has written, read in step with the items of the list.
-final class ShardRows {
+package final class ShardRows {
     /// The number of bytes that are read at once.
     private static let piece = 1 << 18
     /// The maximum length of a row, in bytes. It may hold a record of 1 MiB, with most of its bytes escaped.
@@ -17,7 +18,7 @@ final class ShardRows {
     private var isAtEnd = false
 
     /// Opens the rows of a shard, `forms` for each item.
-    init(_ name: String, forms: Int, in folder: ShardFolder) throws(StorageError) {
+    package init(_ name: String, forms: Int, in folder: ShardFolder) throws(StorageError) {
         self.name = name
         self.folder = folder
         self.forms = forms
@@ -26,7 +27,7 @@ final class ShardRows {
 
     /// Returns the failures of the next item's images, by form. `sample` is its key. Throws `outputFailed` (4002) for
     /// rows that are not those of the shard.
-    func failures(of sample: String) throws(KingfisherError) -> [Int: KingfisherError] {
+    package func failures(of sample: String) throws(KingfisherError) -> [Int: KingfisherError] {
         var failures: [Int: KingfisherError] = [:]
         for form in 0..<forms {
             guard let line = try next() else { throw damaged("the row of \(sample) is missing") }
@@ -36,7 +37,7 @@ final class ShardRows {
     }
 
     /// Throws `outputFailed` (4002) if there are more rows.
-    func finish() throws(KingfisherError) {
+    package func finish() throws(KingfisherError) {
         if try next() != nil { throw damaged("it has more rows than the shard has items") }
     }
 

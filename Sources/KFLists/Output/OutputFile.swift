@@ -9,15 +9,15 @@ import KFTerms
 /// A regular file is replaced as a whole or not at all; it keeps its mode and, if permitted, its owner. A device, FIFO
 /// or socket is written directly. A symbolic link is replaced, not followed, unless it is a name of an open file, such as
 /// `/dev/stdout`.
-struct OutputFile: ~Copyable {
+package struct OutputFile: ~Copyable {
     let path: String
-    let file: FileDescriptor
+    package let file: FileDescriptor
     /// The temporary file until the commit; nil if the bytes are written directly.
     private let temporary: String?
 
     /// Opens the output. With `isPrivate`, a new file is readable by its owner only, otherwise the umask applies.
     /// Throws `outputFailed` (4002).
-    static func open(_ path: String, isPrivate: Bool = false) throws(KingfisherError) -> OutputFile {
+    package static func open(_ path: String, isPrivate: Bool = false) throws(KingfisherError) -> OutputFile {
         let status = status(of: path)
         if let status, status.isDirectory { throw failure(path, "it is a directory") }
         do {
@@ -42,7 +42,7 @@ struct OutputFile: ~Copyable {
     }
 
     /// Returns whether a regular file, a directory or a link has the path.
-    static func exists(_ path: String) -> Bool {
+    package static func exists(_ path: String) -> Bool {
         guard let status = status(of: path) else { return false }
         return status.isRegularFile || status.isDirectory || status.isLink
     }
@@ -54,7 +54,7 @@ struct OutputFile: ~Copyable {
 
     /// Returns whether the path is a regular file with the size and the SHA-256. False for a file that cannot be read,
     /// which can still be replaced.
-    static func holds(_ path: String, size: Int64, sha256: String) -> Bool {
+    package static func holds(_ path: String, size: Int64, sha256: String) -> Bool {
         guard let status = stat(path), status.isRegularFile, Int64(status.st_size) == size else { return false }
         let digest = bestEffort { try FileDescriptor.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).digest() }
         return digest?.hex == sha256
@@ -78,7 +78,7 @@ struct OutputFile: ~Copyable {
 
     /// Moves the temporary file into place. Without `replacing`, returns false if there is a file.
     @discardableResult
-    consuming func commit(replacing: Bool = true) throws(KingfisherError) -> Bool {
+    package consuming func commit(replacing: Bool = true) throws(KingfisherError) -> Bool {
         guard let temporary else { return true }
         if !replacing {
             if temporary.withPath({ from in path.withPath { link(from, $0) } }) == 0 { return true }
@@ -92,7 +92,7 @@ struct OutputFile: ~Copyable {
     }
 
     /// `hint`: whether `--create-dirs` is an option for this file.
-    static func failure(_ error: StorageError, hint: Bool = false) -> KingfisherError {
+    package static func failure(_ error: StorageError, hint: Bool = false) -> KingfisherError {
         if case .system(_, _, EPIPE) = error { return .processorError(reason: .outputClosed) }
         guard case .system(_, let path, let code) = error else {
             return .processorError(reason: .outputFailed(detail: error.message))
@@ -120,7 +120,7 @@ package enum OutputName {
     private static let longestStem = 100
 
     /// Returns a name from a list without the extension of a format. The copy gets the extension of its own format.
-    static func stem(_ name: String) -> String {
+    package static func stem(_ name: String) -> String {
         guard format(of: name) != nil, let dot = name.lastIndex(of: ".") else { return name }
         return String(name[..<dot])
     }

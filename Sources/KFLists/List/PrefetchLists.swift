@@ -90,25 +90,25 @@ public final class PrefetchLists: PrefetchInput {
     /// The time for which lists are read on after `finish`.
     private let longestRest: Duration
 
-    func finish() {
+    package func finish() {
         finished.withLock { $0 = $0 ?? .now }
         _ = phase.compareExchange(expected: .reading, desired: .finishing, ordering: .relaxed)
         bell.ring()
     }
 
-    func close() {
+    package func close() {
         phase.store(.closed, ordering: .relaxed)
         bell.ring()
     }
 
     /// Ends the lists. Returns no items, because those of unread lines are unknown.
-    func abandon() -> [PrefetchItem] {
+    package func abandon() -> [PrefetchItem] {
         close()
         return []
     }
 
     /// Returns the items that were read since the last call.
-    func next(visiting visit: PrefetchVisit?) async -> PrefetchReading {
+    package func next(visiting visit: PrefetchVisit?) async -> PrefetchReading {
         await thread.run { [self] in state.withLock { read(&$0, visit) } }
     }
 

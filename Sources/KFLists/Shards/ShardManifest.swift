@@ -7,23 +7,29 @@ import Synchronization
 ///
 /// A shard's line is written before the shard gets its name, so that every shard has one. A line
 /// without its shard is ignored. The file is locked for the whole run.
-final class ShardManifest: Sendable {
-    struct Shard: Sendable, Equatable {
-        let number: Int
-        let items: Int
+package final class ShardManifest: Sendable {
+    package struct Shard: Sendable, Equatable {
+        package let number: Int
+        package let items: Int
         /// The digest of all items from the first of the list to the last of the shard.
         let digest: Digest
+
+        package init(number: Int, items: Int, digest: Digest) {
+            self.number = number
+            self.items = items
+            self.digest = digest
+        }
     }
 
     private let folder: ShardFolder
     private let lock: FileLock
     private let file: Mutex<FileDescriptor>
     /// The shards that earlier runs have recorded.
-    let shards: [Int: Shard]
+    package let shards: [Int: Shard]
 
     /// Opens or creates the file, and locks it. `settings` are lines. Throws `outputFailed` (4002) if another process
     /// writes the same part, or if the data set was begun with other settings.
-    init(_ name: String, settings: [String], in folder: ShardFolder) throws(KingfisherError) {
+    package init(_ name: String, settings: [String], in folder: ShardFolder) throws(KingfisherError) {
         self.folder = folder
         do {
             lock = FileLock(try folder.open(name, O_RDWR | O_CREAT))
@@ -56,7 +62,7 @@ final class ShardManifest: Sendable {
     deinit { lock.release(byte: 0) }
 
     /// Records a shard that is about to get its name.
-    func add(_ shard: Shard) throws(StorageError) {
+    package func add(_ shard: Shard) throws(StorageError) {
         let line = "\(shard.number) \(shard.items) \(shard.digest.hex)\n"
         try file.withLock { file throws(StorageError) in
             try file.write(line)
@@ -65,7 +71,7 @@ final class ShardManifest: Sendable {
     }
 
     /// Checks that another part of the data set has the same settings. Throws `outputFailed` (4002).
-    static func check(_ name: String, settings: [String], in folder: ShardFolder) throws(KingfisherError) {
+    package static func check(_ name: String, settings: [String], in folder: ShardFolder) throws(KingfisherError) {
         let read = Result { () throws(StorageError) in try folder.open(name, O_RDONLY).readAll(limit: mostBytes) }
         switch read {
         case .success(let bytes):
@@ -133,9 +139,11 @@ final class ShardManifest: Sendable {
     }
 
     /// The error of a file that no run has recorded, and that a shard would replace.
-    static func stranger(_ file: String, in folder: ShardFolder) -> KingfisherError {
+    package static func stranger(_ file: String, in folder: ShardFolder) -> KingfisherError {
         refused("\(folder.path)/\(file) is not of this data set; use another directory")
     }
 
-    static func refused(_ detail: String) -> KingfisherError { .processorError(reason: .outputFailed(detail: detail)) }
+    package static func refused(_ detail: String) -> KingfisherError {
+        .processorError(reason: .outputFailed(detail: detail))
+    }
 }

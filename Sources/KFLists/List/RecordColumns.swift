@@ -1,3 +1,4 @@
+import KFSystem
 import KFTerms
 
 /// The columns of a list by name, for results that carry them. The records of a list share it.

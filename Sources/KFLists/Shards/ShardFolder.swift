@@ -5,12 +5,12 @@ import KFTerms
 /// The directory of a data set. Names in it are never followed if they are links.
 ///
 /// A file is written under a hidden name and then renamed. Only the process with the lock of a part writes its names.
-final class ShardFolder: Sendable {
-    let path: String
+package final class ShardFolder: Sendable {
+    package let path: String
     private let directory: FileDescriptor
     let synchronizes: Bool
 
-    init(_ path: String, synchronizes: Bool) throws(StorageError) {
+    package init(_ path: String, synchronizes: Bool) throws(StorageError) {
         self.path = path
         self.synchronizes = synchronizes
         directory = try .open(path, O_RDONLY | O_DIRECTORY)
@@ -18,12 +18,12 @@ final class ShardFolder: Sendable {
 
     private func shown(_ name: String) -> String { path == "." ? name : "\(path)/\(name)" }
 
-    var names: [String] {
+    package var names: [String] {
         get throws(StorageError) { FileListing.names(in: try .open(".", in: directory.raw, O_RDONLY | O_DIRECTORY)) }
     }
 
     /// Returns whether there is a regular file. Throws for anything else of that name.
-    func has(_ name: String) throws(StorageError) -> Bool {
+    package func has(_ name: String) throws(StorageError) -> Bool {
         var status = stat()
         do {
             try retry("stat", shown(name)) { fstatat(directory.raw, name, &status, AT_SYMLINK_NOFOLLOW) }
@@ -35,7 +35,7 @@ final class ShardFolder: Sendable {
     }
 
     /// Returns those of the names that regular files have. Throws for anything else of such a name.
-    func present(_ names: [String]) throws(StorageError) -> [String] {
+    package func present(_ names: [String]) throws(StorageError) -> [String] {
         var present: [String] = []
         for name in names where try has(name) { present.append(name) }
         return present
@@ -55,34 +55,34 @@ final class ShardFolder: Sendable {
 
     /// Creates the temporary file that will get a name. Only the owner may read it, since its rows hold URLs, which may
     /// be signed. Removes what an earlier run left in its place.
-    func create(_ name: String) throws(StorageError) -> FileDescriptor {
+    package func create(_ name: String) throws(StorageError) -> FileDescriptor {
         discard(name)
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
         return try .open(Self.hidden(name), in: directory.raw, flags, mode: 0o600, shown: shown(name))
     }
 
     /// Gives a temporary file its name.
-    func publish(_ name: String) throws(StorageError) {
+    package func publish(_ name: String) throws(StorageError) {
         try retry("rename", shown(name)) { renameat(directory.raw, Self.hidden(name), directory.raw, name) }
     }
 
     /// Removes a temporary file.
-    func discard(_ name: String) { unlinkat(directory.raw, Self.hidden(name), 0) }
+    package func discard(_ name: String) { unlinkat(directory.raw, Self.hidden(name), 0) }
 
     /// Calls `body`, and gives its error as one of the output.
-    static func failing<Value>(
+    package static func failing<Value>(
         _ body: () throws(StorageError) -> sending Value
     ) throws(KingfisherError) -> sending Value {
         do { return try body() } catch { throw OutputFile.failure(error) }
     }
 
     /// Waits until the file is on the disk, if that is asked for.
-    func synchronize(_ file: borrowing FileDescriptor) throws(StorageError) {
+    package func synchronize(_ file: borrowing FileDescriptor) throws(StorageError) {
         if synchronizes { try file.synchronize() }
     }
 
     /// Waits until renamed files have their names on the disk, if that is asked for.
-    func synchronize() throws(StorageError) {
+    package func synchronize() throws(StorageError) {
         if synchronizes { try directory.synchronize() }
     }
 }
