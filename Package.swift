@@ -27,7 +27,7 @@ let package = Package(
     name: "kf",
     products: [
         .executable(name: "kf", targets: ["kf"]),
-        .library(name: "KFCore", targets: ["KFCore", "KFTerms", "KFImaging", "KFNetwork", "KFStorage"]),
+        .library(name: "KFCore", targets: ["KFCore", "KFRemote", "KFTerms", "KFImaging", "KFNetwork", "KFStorage"]),
         .library(name: "KFFoundation", targets: ["KFFoundation"]),
     ],
     targets: [
@@ -52,8 +52,13 @@ let package = Package(
         .target(
             name: "KFTerms", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork"], swiftSettings: strict),
         .target(
+            name: "KFRemote", dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork"],
+            swiftSettings: strict),
+        .target(
             name: "KFCore",
-            dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "CZlib", "CArchive"],
+            dependencies: [
+                "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "CZlib", "CArchive",
+            ],
             exclude: ["KFCore.docc"], swiftSettings: strict),
         // Foundation costs a start of the program several milliseconds, so that the command does without it.
         .target(name: "KFFoundation", dependencies: ["KFCore", "KFTerms", "KFImaging"], swiftSettings: strict),
@@ -79,7 +84,7 @@ let package = Package(
         .testTarget(
             name: "KFCoreTests",
             dependencies: [
-                "KFCore", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "Support", "CZlib",
+                "KFCore", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "Support", "CZlib",
             ],
             swiftSettings: strict),
         .testTarget(

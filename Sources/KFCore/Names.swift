@@ -1,5 +1,6 @@
 import KFImaging
 import KFNetwork
+import KFRemote
 import KFStorage
 import KFSystem
 import KFTerms
@@ -75,6 +76,13 @@ public typealias DownloadChallengeAnswer = KFNetwork.DownloadChallengeAnswer
 public typealias NetworkReach = KFNetwork.NetworkReach
 public typealias DownloadMetrics = KFNetwork.DownloadMetrics
 public typealias TransferOptions = KFNetwork.TransferOptions
+
+// Remotes.
+public typealias CacheLayer = KFRemote.CacheLayer
+public typealias CacheLayerAnswer = KFRemote.CacheLayerAnswer
+public typealias CacheLayerBody = KFRemote.CacheLayerBody
+public typealias CacheLayerRequest = KFRemote.CacheLayerRequest
+public typealias RemoteCacheLayer = KFRemote.RemoteCacheLayer
 
 // Expiration, and what the caches hold.
 public typealias CacheClock = KFStorage.CacheClock

@@ -1,5 +1,6 @@
 import Glibc
 import KFImaging
+import KFRemote
 import KFStorage
 import KFSystem
 import KFTerms

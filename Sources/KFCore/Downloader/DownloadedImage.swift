@@ -1,4 +1,5 @@
 import KFImaging
+import KFRemote
 import KFStorage
 import KFTerms
 import Synchronization

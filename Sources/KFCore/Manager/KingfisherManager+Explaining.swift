@@ -1,4 +1,5 @@
 import KFImaging
+import KFRemote
 import KFStorage
 import KFTerms
 import Synchronization
@@ -167,12 +168,11 @@ private final class RemoteQuestion: RemoteWaiter {
         return true
     }
 
-    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) {
         reply.withLock { reply in
             defer { reply.continuation = nil }
             return reply.continuation
         }?.resume(returning: answer)
-        return nil
     }
 }
 

@@ -1,4 +1,5 @@
 import KFNetwork
+import KFRemote
 import KFStorage
 import KFTerms
 

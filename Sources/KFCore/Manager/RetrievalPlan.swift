@@ -1,3 +1,4 @@
+import KFRemote
 import KFStorage
 import KFTerms
 

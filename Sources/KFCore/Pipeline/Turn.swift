@@ -1,3 +1,4 @@
+import KFRemote
 import KFTerms
 
 /// A recipient of ended images.
@@ -72,7 +73,7 @@ struct Turn {
             mine[0].cache.submit(mine.map(\.orders), urgent: mine.contains { $0.urgent })
         }
         turn.jobs.forEachGroup(of: { $0.manager }) { $0[0].manager.fetch($0) }
-        Remote.start(turn.requests)
+        turn.requests.forEachGroup(of: { $0.remote }) { $0[0].remote.start($0) }
         turn.rests.forEachGroup(of: { $0.job.downloader }) { $0[0].job.downloader.rests.rest($0) }
         turn.ended.forEachGroup(of: { $0.job.recipient }) { $0[0].job.recipient.take($0) }
     }

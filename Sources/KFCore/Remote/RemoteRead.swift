@@ -1,5 +1,6 @@
 import KFImaging
 import KFNetwork
+import KFRemote
 import KFStorage
 import KFTerms
 import Synchronization
@@ -100,14 +101,14 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         return false
     }
 
-    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) {
         let answer = request.isTooLong ? .refusedBlob("it is too long") : answer
         let isLast = search.withLock { search in
             search.answers[index(of: request)] = answer
             search.left -= 1
             return search.left == 0
         }
-        return isLast ? self : nil
+        if isLast { StoreWorkers.shared.add([self]) }
     }
 
     private func index(of request: CacheLayerRequest) -> Int {
@@ -327,5 +328,5 @@ private final class Probe: RemoteWaiter {
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool { true }
 
-    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? { nil }
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) {}
 }

@@ -1,4 +1,5 @@
 import KFNetwork
+import KFRemote
 import KFStorage
 import KFTerms
 import Synchronization
@@ -82,9 +83,9 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         return true
     }
 
-    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) {
         progress.withLock { $0.answer = answer }
-        return self
+        StoreWorkers.shared.add([self])
     }
 
     func run(_ turn: inout Turn) {

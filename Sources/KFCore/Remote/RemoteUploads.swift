@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import KFNetwork
+import KFRemote
 import KFStorage
 import Synchronization
 

@@ -23,7 +23,7 @@ HEADERS = "header lines"
 KEYS = "keys, URL, request identity"
 LISTS = "list"
 AROUND = "cache facade, joins, workers, claims, delivery, command line"
-REST = "freshness and the rest of KFCore and KFTerms"
+REST = "freshness, and the rest of KFCore, KFRemote and KFTerms"
 OWN = "code without debug information, as of curl and the floors"
 ROOTLESS = "start of threads, dynamic linker"
 PARTS = [
@@ -57,6 +57,7 @@ FILES = {
     "KFNetwork/": ENGINE,
     "KFNetwork/Address/": KEYS,
     "KFNetwork/HTTP/": HEADERS,
+    "KFRemote/": REST,
     "KFStorage/": OBJECTS,
     "KFStorage/Disk/DiskStorage+Flights": AROUND,
     "KFStorage/Disk/DiskStorage+Orders": INDEX,

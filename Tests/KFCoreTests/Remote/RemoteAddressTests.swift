@@ -3,6 +3,7 @@ import Testing
 
 @testable import KFCore
 @testable import KFNetwork
+@testable import KFRemote
 
 @Suite("The addresses of remotes")
 struct RemoteAddressTests {
@@ -203,7 +204,7 @@ struct RemoteAddressTests {
 /// A receiver that is not told anything in these tests.
 final class SilentReceiver: RemoteWaiter {
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool { true }
-    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? { nil }
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) {}
 
     @Test("The reach of a remote behind a proxy is the internet, unless its address is a number")
     func proxied() throws {

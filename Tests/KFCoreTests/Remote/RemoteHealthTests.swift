@@ -1,6 +1,7 @@
 import Testing
 
 @testable import KFCore
+@testable import KFRemote
 
 @Suite("The health of a remote")
 struct RemoteHealthTests {
@@ -49,7 +50,7 @@ struct RemoteHealthTests {
     @Test(
         "A success of the kind between them begins the count anew",
         arguments: [CacheLayerAnswer.done, .absent, .refusedBlob("x"), .busy(.zero)])
-    func inARow(_ answer: CacheLayerAnswer) {
+    func inARow(_ answer: KFRemote.CacheLayerAnswer) {
         var health = RemoteHealth()
         for _ in 1...4 {
             #expect(health.note(.failed("x"), to: .object, at: start) == nil)

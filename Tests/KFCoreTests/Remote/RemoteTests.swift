@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFRemote
 
 @Suite("The requests to a remote", .bounded)
 struct RemoteTests {
@@ -19,9 +20,8 @@ struct RemoteTests {
             state.withLock { $0.bytes.append(contentsOf: bytes) }
             return true
         }
-        func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
+        func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) {
             state.withLock { $0.answers[request.name, default: []].append(answer) }
-            return nil
         }
     }
 

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFRemote
 
 @Suite("Uploads to a remote", .bounded, .serialized)
 struct RemoteUploadsTests {
@@ -65,7 +66,7 @@ struct RemoteUploadsTests {
             CacheLayerAnswer.failed("status 500"), .refused("status 403"), .refusedBlob("status 413"),
             .busy(.seconds(60)), .absent,
         ])
-    func failedObject(_ answer: CacheLayerAnswer) async throws {
+    func failedObject(_ answer: KFRemote.CacheLayerAnswer) async throws {
         layer.answer("write cas", answer)
         let machine = try machine()
         _ = try await machine.get()

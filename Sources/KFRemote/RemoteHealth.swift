@@ -1,11 +1,11 @@
 /// The state of a remote within a run: whether it is asked, and whether it is written to.
 ///
 /// A value that is told every answer and the time. It says what has changed, for the caller to report.
-struct RemoteHealth: Sendable {
-    typealias Instant = ContinuousClock.Instant
+package struct RemoteHealth: Sendable {
+    package typealias Instant = ContinuousClock.Instant
 
     /// How a look-up may use the remote.
-    enum Admission: Sendable {
+    package enum Admission: Sendable {
         case ask
         /// Ask in the background whether the remote is back; the look-up goes on without it.
         case probe
@@ -16,7 +16,7 @@ struct RemoteHealth: Sendable {
     enum Kind: Sendable { case entry, object, upload }
 
     /// A change that users are told.
-    enum Change: Sendable, Equatable {
+    package enum Change: Sendable, Equatable {
         /// The remote gets no requests for a while, because it could not be reached, for the stated reason.
         case rests(String)
         /// The remote gets no uploads for a while, because they failed, for the stated reason.
@@ -31,7 +31,7 @@ struct RemoteHealth: Sendable {
     }
 
     /// Whether uploads may start.
-    enum UploadGate: Sendable, Equatable {
+    package enum UploadGate: Sendable, Equatable {
         case open
         /// Not before `until`: the remote has asked for it, or has failed.
         case paused(until: Instant, isAsked: Bool)
@@ -40,9 +40,9 @@ struct RemoteHealth: Sendable {
     }
 
     /// The number of failures in a row after which a remote rests.
-    static let mostFailures = 3
+    package static let mostFailures = 3
     /// How long a remote rests.
-    static let rest = Duration.seconds(60)
+    package static let rest = Duration.seconds(60)
 
     private(set) var isReadable = true
     private(set) var isWritable = true

@@ -1,5 +1,6 @@
 import KFNetwork
 import KFStorage
+import KFSystem
 import KFTerms
 import Synchronization
 

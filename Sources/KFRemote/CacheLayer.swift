@@ -78,7 +78,7 @@ public enum CacheLayerAnswer: Sendable, Equatable {
 
 extension CacheLayerAnswer {
     /// The reason why there is no blob, in words; nil if it was read or does not exist.
-    var problem: String? {
+    package var problem: String? {
         switch self {
         case .done, .exists, .absent: nil
         case .locked(let reason), .refused(let reason), .refusedBlob(let reason), .failed(let reason): reason
@@ -152,12 +152,12 @@ public final class CacheLayerRequest: Sendable {
     /// The greatest number of bytes that are taken.
     public let limit: Int64
     let receiver: any RemoteWaiter
-    let remote: Remote
+    package let remote: Remote
     /// The number of bytes that have arrived, and whether the request has ended. Held while the receiver takes bytes, so
     /// that it takes none after the end.
     private let arrived = Mutex((bytes: Int64(0), isOver: false))
 
-    init(
+    package init(
         _ operation: Operation, _ kind: Kind, _ name: String, limit: Int64 = 0,
         of remote: Remote, for receiver: any RemoteWaiter
     ) {
@@ -177,7 +177,7 @@ public final class CacheLayerRequest: Sendable {
     var isWrite: Bool { if case .write = operation { true } else { false } }
 
     /// Whether the blob has more than `limit` bytes.
-    var isTooLong: Bool { arrived.withLock { $0.bytes } > limit }
+    package var isTooLong: Bool { arrived.withLock { $0.bytes } > limit }
 
     /// Takes the next bytes of the blob. Returns false if no more are wanted. Calls must not overlap.
     public func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {

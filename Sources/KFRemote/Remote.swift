@@ -2,7 +2,7 @@ import Dispatch
 import Synchronization
 
 /// A layer with the requests that it works on, watched for silence.
-final class Remote: Sendable {
+package final class Remote: Sendable {
     /// How long the layer may show no sign of work while it has requests. All of them then fail at once, so that a dead
     /// remote costs a run this time once, and not once for each image.
     private let silence: Duration
@@ -18,14 +18,14 @@ final class Remote: Sendable {
         }
     }
 
-    let layer: any CacheLayer
+    package let layer: any CacheLayer
     /// Called with each change of the health, never under a lock.
     private let report: @Sendable (RemoteHealth.Change) -> Void
     private let duty = Mutex(Duty())
     /// The time of the last sign of work, in nanoseconds of the monotonic clock.
     private let lastActivity = Atomic<UInt64>(0)
 
-    init(
+    package init(
         _ layer: any CacheLayer, silence: Duration, report: @escaping @Sendable (RemoteHealth.Change) -> Void
     ) {
         self.layer = layer
@@ -33,25 +33,25 @@ final class Remote: Sendable {
         self.report = report
     }
 
-    var name: String { layer.name }
+    package var name: String { layer.name }
 
     /// Whether look-ups pass it over now.
-    var isDown: Bool { duty.withLock { $0.health.isDown(at: .now) } }
+    package var isDown: Bool { duty.withLock { $0.health.isDown(at: .now) } }
 
-    var isWritable: Bool { duty.withLock { $0.health.isWritable } }
+    package var isWritable: Bool { duty.withLock { $0.health.isWritable } }
 
-    func admitLookUp() -> RemoteHealth.Admission { duty.withLock { $0.health.admitLookUp(at: .now) } }
+    package func admitLookUp() -> RemoteHealth.Admission { duty.withLock { $0.health.admitLookUp(at: .now) } }
 
-    var uploadGate: RemoteHealth.UploadGate { duty.withLock { $0.health.uploadGate(at: .now) } }
+    package var uploadGate: RemoteHealth.UploadGate { duty.withLock { $0.health.uploadGate(at: .now) } }
 
     /// The time since the last sign of work.
-    var silentTime: Duration {
+    package var silentTime: Duration {
         let (now, last) = (DispatchTime.now().uptimeNanoseconds, lastActivity.load(ordering: .relaxed))
         return .nanoseconds(Int64(now > last ? now - last : 0))
     }
 
     /// Starts requests, whose receivers are told of their ends.
-    func start(_ requests: [CacheLayerRequest]) {
+    package func start(_ requests: [CacheLayerRequest]) {
         let isWatching = duty.withLock { duty in
             if duty.requests.isEmpty { noteActivity() }
             for request in requests { duty.requests[ObjectIdentifier(request)] = request }
@@ -60,11 +60,6 @@ final class Remote: Sendable {
         }
         if !isWatching { watch(after: silence) }
         layer.start(requests)
-    }
-
-    /// Starts requests to several remotes, those to each together.
-    static func start(_ requests: [CacheLayerRequest]) {
-        requests.forEachGroup(of: { $0.remote }) { $0[0].remote.start($0) }
     }
 
     func noteActivity() { lastActivity.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed) }
@@ -87,11 +82,11 @@ final class Remote: Sendable {
         }
         for change in changes { report(change) }
         abandon(left)
-        StoreWorkers.shared.add(ended.compactMap { $0.request.close(with: $0.answer) })
+        for (request, answer) in ended { request.close(with: answer) }
     }
 
     /// Drops the requests for a receiver that no longer waits.
-    func giveUp(for receiver: any RemoteWaiter) {
+    package func giveUp(for receiver: any RemoteWaiter) {
         let left = duty.withLock { duty in
             let left = duty.requests.values.filter { $0.receiver === receiver }
             for request in left { duty.requests[ObjectIdentifier(request)] = nil }
@@ -103,7 +98,7 @@ final class Remote: Sendable {
     }
 
     /// Ends the requests in flight, which says nothing about the layer's health, and releases the connections.
-    func shutdown() {
+    package func shutdown() {
         abandon(duty.withLock { $0.takeAll() }, because: "the cache is being closed")
         layer.shutdown()
     }
@@ -112,7 +107,7 @@ final class Remote: Sendable {
     private func abandon(_ requests: [CacheLayerRequest], because reason: String = "it does not answer") {
         guard !requests.isEmpty else { return }
         layer.cancel(requests)
-        StoreWorkers.shared.add(requests.compactMap { $0.close(with: .failed(reason)) })
+        for request in requests { request.close(with: .failed(reason)) }
     }
 
     private func watch(after span: Duration) {
@@ -139,11 +134,11 @@ final class Remote: Sendable {
 }
 
 /// A waiter for a request to a remote.
-protocol RemoteWaiter: AnyObject, Sendable {
+package protocol RemoteWaiter: AnyObject, Sendable {
     /// Takes the next bytes. Returns false if no more are wanted. Must not block for long.
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool
-    /// Takes the end of the request. Returns the work to do next on a worker.
-    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)?
+    /// Takes the end of the request. Must not block for long.
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer)
 }
 
 extension RemoteHealth.Change {
@@ -157,10 +152,10 @@ extension RemoteHealth.Change {
 }
 
 extension CacheLayerRequest {
-    /// Ends the request for its receiver. Returns the work to do next on a worker.
-    fileprivate func close(with answer: CacheLayerAnswer) -> (any StoreWork)? {
+    /// Ends the request for its receiver.
+    fileprivate func close(with answer: CacheLayerAnswer) {
         close()
-        return receiver.ended(self, answer)
+        receiver.ended(self, answer)
     }
 
     fileprivate var healthKind: RemoteHealth.Kind {

@@ -1,38 +1,39 @@
 import KFImaging
 import KFStorage
+import KFSystem
 
 /// The description of an image in a remote: one JSON object of at most 16 KiB. It holds no URL: signed URLs are secrets,
 /// and the name of the entry proves the key.
-struct RemoteEntry: Sendable, Equatable {
+package struct RemoteEntry: Sendable, Equatable {
     /// The greatest size of an entry, in bytes.
-    static let longest = 16 << 10
+    package static let longest = 16 << 10
     /// The version of the layout, which is part of each name.
     static let version = 1
 
     /// The name: 64 hexadecimal digits of `name(of:)`.
-    var name: String
+    package var name: String
     /// The digest of the image's bytes, and their number.
-    var object: Digest
-    var size: Int64
-    var format: String
-    var pixels: PixelFacts?
+    package var object: Digest
+    package var size: Int64
+    package var format: String
+    package var pixels: PixelFacts?
     /// The time of storing.
-    var stored: Timestamp
-    var expires: Timestamp
+    package var stored: Timestamp
+    package var expires: Timestamp
     /// The freshness lifetime in milliseconds; nil if it never expires.
-    var timeToLive: Int64?
-    var extending: ExpirationExtending
-    var etag: String?
-    var lastModified: String?
+    package var timeToLive: Int64?
+    package var extending: ExpirationExtending
+    package var etag: String?
+    package var lastModified: String?
     /// The header lines of the response that determine freshness.
-    var freshness: String?
+    package var freshness: String?
     /// The digest of the original that the image was made from; nil for an original.
-    var original: Digest?
+    package var original: Digest?
     /// The members that another version has written, as they were.
-    var unknown: [StrictJSON.Member] = []
+    package var unknown: [StrictJSON.Member] = []
 
     /// Returns the name of the entry of a key.
-    static func name(of key: EntryKey) -> String {
+    package static func name(of key: EntryKey) -> String {
         var sha = SHA256()
         sha.update("kf1\0")
         sha.update(key.key)
@@ -42,7 +43,7 @@ struct RemoteEntry: Sendable, Equatable {
     }
 
     /// Creates the description of a stored entry.
-    init(_ entry: Entry) {
+    package init(_ entry: Entry) {
         name = Self.name(of: entry.key)
         object = entry.object.digest
         size = entry.object.size
@@ -59,7 +60,7 @@ struct RemoteEntry: Sendable, Equatable {
     }
 
     /// Returns whether the entry is expired, or was written by a machine whose clock was ahead.
-    func isExpired(at now: Timestamp) -> Bool {
+    package func isExpired(at now: Timestamp) -> Bool {
         Entry.isExpired(expires, timeToLive: timeToLive, extending, at: now)
     }
 }
@@ -77,11 +78,11 @@ extension RemoteEntry {
         case freshness = "headers"
         case original = "original_sha256"
 
-        static let all = allCases.map(\.rawValue)
+        package static let all = allCases.map(\.rawValue)
     }
 
     /// Parses an entry. Nil if it is not one, if it is that of another key, or if it is of a later version.
-    init?(_ bytes: [UInt8], name expected: String) {
+    package init?(_ bytes: [UInt8], name expected: String) {
         guard bytes.count <= Self.longest, case .object(let members)? = try? StrictJSON.parse(bytes) else { return nil }
         var isValid = true
         /// Returns a member that may be missing. A value of another kind makes the entry invalid.
@@ -128,7 +129,7 @@ extension RemoteEntry {
     }
 
     /// The JSON text, with a line break at its end.
-    var json: [UInt8] {
+    package var json: [UInt8] {
         func number(_ number: (some BinaryInteger)?) -> StrictJSON? { number.map { .number(String($0)) } }
         func text(_ text: String?) -> StrictJSON? { text.map { .string($0) } }
         let known: [(name: Name, value: StrictJSON?)] = [
