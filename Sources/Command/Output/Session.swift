@@ -2,7 +2,7 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// What belongs to one run of the command: its environment, its streams, and what it still has to tell.
+/// The environment, the streams and the unfinished messages of one run of the command.
 package final class Session: Sendable {
     let environment: [String: String]
     /// The descriptors of results and of messages.
