@@ -27,7 +27,7 @@ package enum DescriptorLimit {
     private static func reserve(_ limit: Int) -> Int { max(0, min(mostBeside, (limit - standing) / 3)) }
 
     /// The number of free descriptors that a run with one image at a time needs, with a remote or shards.
-    package static let fewest = 28
+    package static let fewest = 32
     /// The descriptor limit at and above which `shortage` does not count free descriptors.
     private static let plenty = 256
 

@@ -132,7 +132,7 @@ extension EndToEnd {
                 if limit <= 20 {
                     #expect(result.status == 2 && result.errors.contains("ulimit -n"), "\(result)")
                 }
-                if limit >= 32 { #expect(result.status == (command[0] == "prefetch" ? 1 : 0), "\(result)") }
+                if limit >= 35 { #expect(result.status == (command[0] == "prefetch" ? 1 : 0), "\(result)") }
             }
         }
     }

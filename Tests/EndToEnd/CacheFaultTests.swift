@@ -245,7 +245,7 @@ extension EndToEnd {
 
         @Test(
             "Copies, processors, shards and remotes find few descriptors enough",
-            arguments: [33, 48, 80], [["-P", "out", "-p", "resize:3x3", "-p", "rotate:90"], ["--shards", "out"], []])
+            arguments: [35, 48, 80], [["-P", "out", "-p", "resize:3x3", "-p", "rotate:90"], ["--shards", "out"], []])
         func outputs(limit: Int, options: [String]) async throws {
             let kf = try KFCommand()
             let image = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
