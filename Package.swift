@@ -29,7 +29,7 @@ let package = Package(
         .executable(name: "kf", targets: ["kf"]),
         .library(
             name: "KFCore",
-            targets: ["KFCore", "KFLists", "KFRemote", "KFTerms", "KFImaging", "KFNetwork", "KFStorage"]),
+            targets: ["KFCore", "KFPipeline", "KFLists", "KFRemote", "KFTerms", "KFImaging", "KFNetwork", "KFStorage"]),
         .library(name: "KFFoundation", targets: ["KFFoundation"]),
     ],
     targets: [
@@ -60,8 +60,12 @@ let package = Package(
             name: "KFLists", dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "CZlib", "CArchive"],
             swiftSettings: strict),
         .target(
+            name: "KFPipeline",
+            dependencies: ["KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork"],
+            swiftSettings: strict),
+        .target(
             name: "KFCore",
-            dependencies: ["KFLists", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork"],
+            dependencies: ["KFPipeline", "KFLists", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage"],
             exclude: ["KFCore.docc"], swiftSettings: strict),
         // Foundation costs a start of the program several milliseconds, so that the command does without it.
         .target(name: "KFFoundation", dependencies: ["KFCore", "KFTerms", "KFImaging"], swiftSettings: strict),
@@ -87,8 +91,8 @@ let package = Package(
         .testTarget(
             name: "KFCoreTests",
             dependencies: [
-                "KFCore", "KFLists", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork",
-                "Support", "CZlib",
+                "KFCore", "KFPipeline", "KFLists", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage",
+                "KFNetwork", "Support", "CZlib",
             ],
             swiftSettings: strict),
         .testTarget(

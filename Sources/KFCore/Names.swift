@@ -1,6 +1,7 @@
 import KFImaging
 import KFLists
 import KFNetwork
+import KFPipeline
 import KFRemote
 import KFStorage
 import KFSystem
@@ -158,6 +159,22 @@ public typealias RetryDecision = KFTerms.RetryDecision
 public typealias RetryStrategy = KFTerms.RetryStrategy
 public typealias RetryUserInfo = KFTerms.RetryUserInfo
 
+// The manager, its caches and its downloader.
+public typealias CacheCleaning = KFPipeline.CacheCleaning
+public typealias CacheStoreFailure = KFPipeline.CacheStoreFailure
+public typealias CacheType = KFPipeline.CacheType
+public typealias ImageCache = KFPipeline.ImageCache
+public typealias ImageCacheResult = KFPipeline.ImageCacheResult
+public typealias ImageDownloader = KFPipeline.ImageDownloader
+public typealias ImageLoadingResult = KFPipeline.ImageLoadingResult
+public typealias KingfisherManager = KFPipeline.KingfisherManager
+public typealias KingfisherOptions = KFPipeline.KingfisherOptions
+public typealias KingfisherOptionsInfo = KFPipeline.KingfisherOptionsInfo
+public typealias KingfisherOptionsInfoItem = KFPipeline.KingfisherOptionsInfoItem
+public typealias ProgressHandler = KFPipeline.ProgressHandler
+public typealias RetrievalPlan = KFPipeline.RetrievalPlan
+public typealias RetrieveImageResult = KFPipeline.RetrieveImageResult
+
 // Results.
 public typealias CachedFile = KFTerms.CachedFile
 public typealias CacheStoreResult = KFTerms.CacheStoreResult
@@ -171,6 +188,7 @@ package typealias ByteText = KFSystem.ByteText
 package typealias DescriptorLimit = KFSystem.DescriptorLimit
 package typealias FieldText = KFSystem.FieldText
 package typealias GivenKey = KFTerms.GivenKey
+package typealias HostRest = KFPipeline.HostRest
 package typealias ImageFolder = KFLists.ImageFolder
 package typealias JSONValue = KFSystem.JSONValue
 package typealias NearestName = KFImaging.NearestName

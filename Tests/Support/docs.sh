@@ -24,9 +24,9 @@ extract() { # MODULE FOLDER
     swift symbolgraph-extract -module-name "$1" -I "$built/Modules" -target "$triple" "${flags[@]}" \
         -minimum-access-level public -skip-synthesized-members -output-dir "$2"
 }
-for module in KFCore KFLists KFRemote KFTerms KFImaging KFNetwork KFStorage; do extract $module "$graphs-modules"; done
+for module in KFCore KFPipeline KFLists KFRemote KFTerms KFImaging KFNetwork KFStorage; do extract $module "$graphs-modules"; done
 Tests/Support/merge_symbols.py "$graphs/KFCore.symbols.json" \
-    "$graphs-modules"/{KFCore,KFLists,KFRemote,KFTerms,KFImaging,KFNetwork,KFStorage}.symbols.json
+    "$graphs-modules"/{KFCore,KFCore@KFPipeline,KFPipeline,KFLists,KFRemote,KFTerms,KFImaging,KFNetwork,KFStorage}.symbols.json
 
 # The articles mention none of what the module for Foundation adds; its symbols need documentation all the same.
 extract KFFoundation "$graphs-foundation"

@@ -1,4 +1,5 @@
 import KFImaging
+import KFPipeline
 import KFStorage
 import KFTerms
 
@@ -264,50 +265,5 @@ extension ImageCache {
         try await blocking.run { [self] () throws(KingfisherError) -> Value? in
             try withIndex(failing: KingfisherError.init(writing:), body)
         }
-    }
-}
-
-extension ImageCache {
-    /// Runs a removal from the disk and reports the removed entries to `didClean` once, at the end. `each` receives
-    /// every entry. Without `didClean` and `each`, no names are looked up.
-    func tellingCleaned(
-        _ each: ((EntryName) -> Void)? = nil, _ body: DiskStorage.Eviction
-    ) throws(StorageError) -> Removal {
-        try configuration.tellingCleaned(each, body)
-    }
-
-    /// The shortest time between two notices of the same error code, in milliseconds.
-    private static let noticeInterval: Int64 = 60_000
-
-    /// Reports an image that was delivered but could not be stored.
-    func tellFailedStore(_ key: EntryKey, _ error: KingfisherError) {
-        configuration.didFailToStore?(CacheStoreFailure(name: EntryName(key), error: error))
-        let now = now
-        let isNew = toldFailures.withLock { told in
-            if let last = told[error.errorCode], (0..<Self.noticeInterval).contains(now.since(last)) { return false }
-            told[error.errorCode] = now
-            return true
-        }
-        if isNew { configuration.notice("an image was delivered but not stored: \(error.message)") }
-    }
-}
-
-extension ImageCache.Configuration {
-    fileprivate func tellingCleaned(
-        _ each: ((EntryName) -> Void)?, _ body: DiskStorage.Eviction
-    ) throws(StorageError) -> Removal {
-        guard let didClean else { return try body(each) }
-        var cleaning = CacheCleaning()
-        cleaning.removal = try body { name in
-            cleaning.add(name)
-            each?(name)
-        }
-        if cleaning.removal.entries > 0 { didClean(cleaning) }
-        return cleaning.removal
-    }
-
-    /// Runs an eviction and reports it to `didClean`.
-    var evicting: @Sendable (DiskStorage.Eviction) throws(StorageError) -> Removal {
-        { body throws(StorageError) in try tellingCleaned(nil, body) }
     }
 }

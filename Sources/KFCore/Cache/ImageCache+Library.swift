@@ -1,20 +1,8 @@
 import KFImaging
+import KFPipeline
 import KFStorage
 import KFSystem
 import KFTerms
-
-/// The cache that holds an image, or that it came from.
-public enum CacheType: String, Sendable {
-    /// Not cached, or no longer fresh.
-    case none
-    /// Cached in memory, and perhaps also on the disk.
-    case memory
-    /// Cached on the disk only.
-    case disk
-
-    /// Whether the image is in a cache.
-    public var cached: Bool { self != .none }
-}
 
 extension ImageCache {
     /// Stores an image under a key in memory and, unless `toDisk` is false or `expiration` has already passed, on the

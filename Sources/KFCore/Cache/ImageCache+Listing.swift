@@ -1,5 +1,6 @@
 import Glibc
 import KFImaging
+import KFPipeline
 import KFStorage
 import KFTerms
 
@@ -38,18 +39,6 @@ extension ImageCache {
                 CachedEntry($0, path: storage.path(of: $0), now: now)
             }
         } ?? []
-    }
-
-    /// Returns all entries of a source, here and in the lower layers, except the lower layers' remembered responses
-    /// without an image. Blocks.
-    func entriesInIndex(forKey key: String) throws(KingfisherError) -> [Entry] {
-        let key = EntryKey(key: key)
-        let own = try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-            try storage.variants(of: key)
-        }
-        return layers.reduce(own ?? []) { entries, layer in
-            entries + layer.variants(of: key).map(\.entry).filter { !$0.key.isAnswer }
-        }
     }
 
     /// Returns the path of the image of a key; nil when it is not cached or has expired. Kingfisher's

@@ -1,3 +1,4 @@
+import KFPipeline
 import KFStorage
 import KFTerms
 

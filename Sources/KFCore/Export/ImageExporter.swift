@@ -1,6 +1,7 @@
 import Glibc
 import KFImaging
 import KFLists
+import KFPipeline
 import KFStorage
 import KFSystem
 import KFTerms

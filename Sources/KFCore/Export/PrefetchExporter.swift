@@ -1,4 +1,5 @@
 import KFLists
+import KFPipeline
 import KFTerms
 
 /// A destination of the images of one run, beside the cache: files (``ImageExporter``) or tar archives

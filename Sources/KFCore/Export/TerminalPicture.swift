@@ -1,4 +1,5 @@
 import KFImaging
+import KFPipeline
 import KFStorage
 import KFSystem
 import KFTerms

@@ -1,4 +1,5 @@
 import KFImaging
+import KFPipeline
 import KFRemote
 import KFStorage
 import KFTerms

@@ -1,4 +1,5 @@
 import KFLists
+import KFPipeline
 import KFStorage
 import KFTerms
 
@@ -67,19 +68,13 @@ struct PrefetchWish: Sendable {
         guard case .some(.some(let answer)) = found.answers[places.lowerBound], places.allSatisfy(found.isAbsent),
             let first = retrievals.first, first.cache === first.originals, first.cache.layers.isEmpty
         else { return nil }
-        // The index has neither the image nor its original, and so no other representation.
-        let sight = Sight(hasFiles: true, answer: first.accepted(answer))
-        if case .fail(let error) = first.decide(sight, asksRemotes: false, now: now), error.isRemembered {
-            return error
-        }
-        return nil
+        return first.refusal(by: answer, now: now)
     }
 
     /// Takes what a look-up found, so that no second one is needed.
     mutating func learn(_ found: ImageCache.Sight, at places: Range<Int>, isRefused: Bool) {
         guard places.count == 1, !isRefused, found.isAbsent(places.lowerBound) else { return }
-        let answer = found.answers[places.lowerBound].map(retrievals[0].accepted)
-        asking = Asking(commits: found.commits, answer: answer ?? .unknown)
+        asking = retrievals[0].asking(after: found, at: places.lowerBound)
         retrievals[0].cache.noteMiss()
     }
 }

@@ -1,3 +1,5 @@
+import KFPipeline
+
 /// What a run is told from outside, or by its deadline.
 enum PrefetchOrder: Sendable, Equatable {
     /// Nothing new starts any more, for this reason.

@@ -1,3 +1,4 @@
+import KFPipeline
 import KFTerms
 
 /// Called with the sources that have ended so far: those that were already cached, those that failed, and those that

@@ -1,4 +1,5 @@
 import KFLists
+import KFPipeline
 import KFTerms
 
 /// The counts of a run, as in Kingfisher.

@@ -1,4 +1,5 @@
 import KFLists
+import KFPipeline
 import KFTerms
 
 /// The state of a run. It decides on the next actions, and the prefetcher performs them.

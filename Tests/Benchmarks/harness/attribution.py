@@ -23,7 +23,7 @@ HEADERS = "header lines"
 KEYS = "keys, URL, request identity"
 LISTS = "list"
 AROUND = "cache facade, joins, workers, claims, delivery, command line"
-REST = "freshness, and the rest of KFCore, KFRemote and KFTerms"
+REST = "freshness, and the rest of KFCore, KFPipeline, KFRemote, KFTerms"
 OWN = "code without debug information, as of curl and the floors"
 ROOTLESS = "start of threads, dynamic linker"
 PARTS = [
@@ -41,16 +41,10 @@ FILES = {
     "CImageCodecs/": CHECK,
     "CSystem/": OBJECTS,
     "CSystem/log_vfs.c": INDEX,
+    "Command/": AROUND,
     "KFCore/": REST,
     "KFCore/Cache/": AROUND,
-    "KFCore/Downloader/": DOWNLOADER,
     "KFCore/Export/": AROUND,
-    "KFCore/Manager/": MANAGER,
-    "KFCore/Manager/OriginFacts": REST,
-    "KFCore/Manager/Retrieval+Condition": REST,
-    "KFCore/Options/": MANAGER,
-    "KFCore/Pipeline/": AROUND,
-    "KFCore/Pipeline/ImageJob": MANAGER,
     "KFCore/Prefetcher/": PREFETCHER,
     "KFImaging/": CHECK,
     "KFLists/": LISTS,
@@ -61,6 +55,15 @@ FILES = {
     "KFNetwork/": ENGINE,
     "KFNetwork/Address/": KEYS,
     "KFNetwork/HTTP/": HEADERS,
+    "KFPipeline/": REST,
+    "KFPipeline/Cache/": AROUND,
+    "KFPipeline/Downloader/": DOWNLOADER,
+    "KFPipeline/Manager/": MANAGER,
+    "KFPipeline/Manager/OriginFacts": REST,
+    "KFPipeline/Manager/Retrieval+Condition": REST,
+    "KFPipeline/Options/": MANAGER,
+    "KFPipeline/Pipeline/": AROUND,
+    "KFPipeline/Pipeline/ImageJob": MANAGER,
     "KFRemote/": REST,
     "KFStorage/": OBJECTS,
     "KFStorage/Disk/DiskStorage+Flights": AROUND,
@@ -79,7 +82,6 @@ FILES = {
     "KFTerms/Requests/DownloadTask": MANAGER,
     "KFTerms/Results/": AROUND,
     "KFTerms/Source/": KEYS,
-    "Command/": AROUND,
     "kf/": AROUND,
 }
 

@@ -5,6 +5,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Behaviours: caching", .bounded)
 struct CachingBehaviourTests {

@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Behaviours: checking what arrives", .bounded)
 struct CheckingBehaviourTests {

@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// When a retrieval completes that stores in two places, each of which may be the slow one.
 @Suite("Behaviours: completion", .bounded)

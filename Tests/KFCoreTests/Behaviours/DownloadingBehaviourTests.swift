@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Behaviours: downloading", .bounded)
 struct DownloadingBehaviourTests {

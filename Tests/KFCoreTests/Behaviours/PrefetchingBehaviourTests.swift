@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Behaviours: prefetching", .bounded)
 struct PrefetchingBehaviourTests {

@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// What Kingfisher does with caches and options, as its users rely on it.
 @Suite("Behaviours: retrieving", .bounded)

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Behaviours: alternatives, retries, errors", .bounded)
 struct SourceBehaviourTests {

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Being told what a cleaning removed", .bounded)
 struct CacheCleaningTests {

@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// Grey pictures of 8 by 4 pixels behind a word.
 private struct WordCodec: ImageCodec {

@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Purging beside stores in the background", .bounded)
 struct PurgingTests {

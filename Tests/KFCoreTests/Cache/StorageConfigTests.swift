@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Storages that are configured while they are in use", .bounded)
 struct StorageConfigTests {

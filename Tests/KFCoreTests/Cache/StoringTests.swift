@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("What a store writes", .bounded)
 struct StoringTests {

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("A download that is cancelled while it starts", .bounded)
 struct AbandonedStartTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("A host that only fails is left alone")
 struct HostCircuitsTests {

@@ -3,6 +3,7 @@ import KFStorage
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFTerms
 
 @Suite("Validators by which a body may be continued")

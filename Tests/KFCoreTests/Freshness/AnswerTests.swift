@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Answers without an image are remembered as long as they are fresh", .bounded)
 struct AnswerTests {

@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// A source that redirects to the picture of February, or of January.
 final class Months: Sendable {

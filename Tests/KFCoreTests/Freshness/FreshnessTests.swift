@@ -1,6 +1,7 @@
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFTerms
 
 @Suite("Freshness by RFC 9111")

@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Under the HTTP policy the server says how long an image is fresh", .bounded)
 struct HTTPPolicyTests {

@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("404 and 410 are remembered for a time to live", .bounded)
 struct NegativeTTLTests {

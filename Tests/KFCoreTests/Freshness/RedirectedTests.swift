@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("An image over redirects follows all of its responses", .bounded)
 struct RedirectedTests {

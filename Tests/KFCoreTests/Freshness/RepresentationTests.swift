@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("The representations of a URL, by Vary, are kept beside each other", .bounded)
 struct RepresentationTests {

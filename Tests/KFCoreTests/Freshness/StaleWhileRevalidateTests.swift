@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("stale-while-revalidate: what expired serves at once, and is asked for meanwhile", .bounded)
 struct StaleWhileRevalidateTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFTerms
 
 @Suite("Request headers that mean the same select the same representation")

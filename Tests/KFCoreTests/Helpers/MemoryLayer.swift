@@ -3,6 +3,7 @@ import Support
 import Synchronization
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// A remote in memory. It answers as a test says, and holds requests back until the test lets them go.
 final class MemoryLayer: CacheLayer {

@@ -7,6 +7,7 @@ import Support
 import Synchronization
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// Collects how jobs ended, by their numbers.
 final class EndedImages: ImageRecipient {

@@ -4,6 +4,7 @@ import KFStorage
 import Support
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFRemote
 
 /// A machine of a fleet: a manager over a disk cache of its own, with remotes and a scripted origin.

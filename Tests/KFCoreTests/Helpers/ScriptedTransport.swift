@@ -3,6 +3,7 @@ import Support
 import Synchronization
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// Answers requests as a test says, without a network.
 final class ScriptedTransport: PerformingTransport {

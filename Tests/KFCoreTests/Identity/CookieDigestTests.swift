@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFTerms
 
 @Suite("The identity of a cookie jar")

@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Headers, credentials and who shares their images", .bounded)
 struct HeaderIdentityTests {

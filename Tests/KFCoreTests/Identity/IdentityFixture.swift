@@ -1,6 +1,7 @@
 import KFNetwork
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// A server that gives two users different images, and everybody else a third one.
 struct IdentityFixture {

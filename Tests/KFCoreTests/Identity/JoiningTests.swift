@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Calls share a transfer when its answer is the same for both", .bounded)
 struct JoiningTests {

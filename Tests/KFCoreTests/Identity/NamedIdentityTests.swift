@@ -4,6 +4,7 @@ import Testing
 
 @testable import KFCore
 @testable import KFNetwork
+@testable import KFPipeline
 
 @Suite("Identities that modifiers, redirect handlers and responders name", .bounded)
 struct NamedIdentityTests {

@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Kingfisher's calls: the downloader and the prefetcher", .bounded)
 struct DownloaderCallTests {

@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("A job that is cancelled before it rests", .bounded)
 struct CancelledRestTests {

@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("A flight is claimed when its transfer starts", .bounded)
 struct LateClaimTests {

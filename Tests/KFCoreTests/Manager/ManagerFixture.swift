@@ -3,6 +3,7 @@ import Support
 import Synchronization
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// Bytes that count how often they were asked for.
 final class CountingProvider: ImageDataProvider {

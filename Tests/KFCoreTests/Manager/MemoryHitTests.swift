@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("What memory keeps of an image", .bounded)
 struct MemoryHitTests {

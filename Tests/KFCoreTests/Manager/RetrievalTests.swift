@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Retrieving", .bounded)
 struct RetrievalTests {

@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("An image past its time is confirmed by its origin", .bounded)
 struct RevalidationTests {

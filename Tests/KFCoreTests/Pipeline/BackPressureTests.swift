@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Bodies that are not stored yet hold back new transfers", .bounded)
 struct BackPressureTests {

@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("An image is derived once for all that want it", .bounded)
 struct DerivingTests {

@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("A call that is cancelled before it waits returns", .bounded)
 struct ImmediateCancellationTests {

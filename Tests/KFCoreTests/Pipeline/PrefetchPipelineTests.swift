@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// Tells the first request for a URL from later ones, whichever threads ask.
 private final class FirstTimes: Sendable {

@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Items of a list wait for no worker that they do not need", .bounded)
 struct PrefetchWindowTests {

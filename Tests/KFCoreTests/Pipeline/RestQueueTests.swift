@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Images that rest before another try", .bounded)
 struct RestQueueTests {

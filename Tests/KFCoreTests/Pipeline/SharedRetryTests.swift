@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("Calls that share a download retry it together", .bounded)
 struct SharedRetryTests {

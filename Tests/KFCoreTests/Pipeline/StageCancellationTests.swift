@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// Two calls wait in the same stage, which the test holds. One of them is cancelled.
 @Suite("A cancelled call ends while its stage still waits", .bounded)

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 /// Lets those who wait go on once it is opened.
 private final class Gate: Sendable {

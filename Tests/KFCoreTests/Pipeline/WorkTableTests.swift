@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFTerms
 
 @Suite("The table of work under way", .bounded)

@@ -3,6 +3,7 @@ import Testing
 
 @testable import KFCore
 @testable import KFLists
+@testable import KFPipeline
 
 @Suite("Understanding lists")
 struct ListParserTests {

@@ -4,6 +4,7 @@ import Testing
 
 @testable import KFCore
 @testable import KFLists
+@testable import KFPipeline
 
 @Suite("Names for copies")
 struct OutputTemplateTests {

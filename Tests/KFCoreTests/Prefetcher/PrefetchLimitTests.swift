@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("The limits of a prefetcher", .bounded)
 struct PrefetchLimitTests {

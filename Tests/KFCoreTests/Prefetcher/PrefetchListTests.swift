@@ -6,6 +6,7 @@ import Testing
 
 @testable import KFCore
 @testable import KFLists
+@testable import KFPipeline
 
 @Suite("Reading lists", .bounded)
 struct PrefetchListTests {

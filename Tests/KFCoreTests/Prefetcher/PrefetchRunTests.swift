@@ -2,6 +2,7 @@ import Testing
 
 @testable import KFCore
 @testable import KFLists
+@testable import KFPipeline
 
 extension PrefetchRun {
     fileprivate init(window: Int, maxFailures: FailureLimit?, maxItemsAhead: Int? = nil) {

@@ -2,6 +2,7 @@ import Testing
 
 @testable import KFCore
 @testable import KFLists
+@testable import KFPipeline
 
 @Suite("Cutting lists into records")
 struct RecordSplitterTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("The deadline of a run")
 struct RunDeadlineTests {

@@ -5,6 +5,7 @@ import Testing
 
 @testable import KFCore
 @testable import KFLists
+@testable import KFPipeline
 
 @Suite("Shards of a run", .bounded)
 struct ShardTests {

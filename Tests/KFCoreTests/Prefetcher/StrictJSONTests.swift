@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("JSON of lists")
 struct StrictJSONTests {

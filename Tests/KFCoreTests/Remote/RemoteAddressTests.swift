@@ -3,6 +3,7 @@ import Testing
 
 @testable import KFCore
 @testable import KFNetwork
+@testable import KFPipeline
 @testable import KFRemote
 
 @Suite("The addresses of remotes")

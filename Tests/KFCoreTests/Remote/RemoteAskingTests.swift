@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("When a remote is asked", .bounded, .serialized)
 struct RemoteAskingTests {

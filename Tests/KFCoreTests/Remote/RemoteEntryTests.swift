@@ -3,6 +3,7 @@ import KFStorage
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFRemote
 
 @Suite("The entries of a remote")

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFRemote
 
 @Suite("The health of a remote")

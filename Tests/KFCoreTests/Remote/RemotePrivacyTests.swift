@@ -5,6 +5,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 
 @Suite("What never reaches a remote", .bounded, .serialized)
 struct RemotePrivacyTests {

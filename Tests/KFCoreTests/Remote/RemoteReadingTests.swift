@@ -5,6 +5,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFRemote
 
 @Suite("Images from a remote", .bounded, .serialized)

@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFRemote
 
 @Suite("Expired images of a remote", .bounded, .serialized)

@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFRemote
 
 @Suite("The requests to a remote", .bounded)

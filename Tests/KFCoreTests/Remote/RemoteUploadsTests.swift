@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import KFCore
+@testable import KFPipeline
 @testable import KFRemote
 
 @Suite("Uploads to a remote", .bounded, .serialized)

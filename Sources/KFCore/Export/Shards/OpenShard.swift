@@ -1,4 +1,5 @@
 import KFLists
+import KFPipeline
 import KFStorage
 import KFTerms
 import Synchronization

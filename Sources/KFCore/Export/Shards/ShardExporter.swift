@@ -1,5 +1,6 @@
 import KFImaging
 import KFLists
+import KFPipeline
 import KFStorage
 import KFTerms
 import Synchronization

@@ -1,0 +1,100 @@
+import Glibc
+import KFLists
+import KFPipeline
+import KFStorage
+import KFSystem
+import KFTerms
+
+/// The destination of a result.
+public enum OutputTarget: Sendable {
+    /// A file, which is replaced as a whole or not at all.
+    case file(String)
+    /// Standard output, which stays open.
+    case standardOutput
+}
+
+/// The way in which files are written.
+public struct OutputOptions: Sendable {
+    /// Whether a file that exists is replaced.
+    public var replaces: Bool
+    /// Whether missing parent directories are created.
+    public var createsFolders: Bool
+
+    /// Creates the options. By default files are replaced, and the parent directory must exist.
+    public init(replaces: Bool = true, createsFolders: Bool = false) {
+        self.replaces = replaces
+        self.createsFolders = createsFolders
+    }
+}
+
+extension RetrieveImageResult {
+    /// Writes the encoded image. A file that already has the same bytes is left as it is. Returns false if `options` let
+    /// an existing file be. Throws `outputFailed` (4002).
+    @discardableResult
+    public func write(
+        to target: OutputTarget, _ options: OutputOptions = OutputOptions()
+    ) async throws(KingfisherError) -> Bool {
+        try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try writeNow(to: target, options) }
+    }
+
+    /// Writes the encoded image on the calling thread. Blocks.
+    @discardableResult
+    package func writeNow(
+        to target: OutputTarget, _ options: OutputOptions = OutputOptions()
+    ) throws(KingfisherError) -> Bool {
+        guard case .file(let path) = target else {
+            try target.write(loadData())
+            return true
+        }
+        if options.createsFolders, let slash = path.unicodeScalars.lastIndex(of: "/") {
+            let folder = String(path.unicodeScalars[..<slash])
+            if !folder.isEmpty { try OutputDirectory.make(folder, parents: true) }
+        }
+        if !options.replaces, OutputFile.exists(path) { return false }
+        if OutputFile.holds(path, size: facts.bytes, sha256: try digest()) { return true }
+        let bytes: [UInt8]?
+        if case .file = content { bytes = nil } else { bytes = try loadData() }
+        let output = try OutputFile.open(path)
+        if let bytes {
+            try OutputTarget.write(bytes, to: output.file)
+        } else if case .file(let cached) = content {
+            do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
+        }
+        return try output.commit(replacing: options.replaces)
+    }
+
+    /// The SHA-256 of the encoded image, 64 hexadecimal digits. Blocks.
+    func digest() throws(KingfisherError) -> String {
+        if let sha256 = facts.sha256 { return sha256 }
+        return try loadData().withUnsafeBytes { SHA256.hash($0) }.hex
+    }
+}
+
+extension OutputTarget {
+    /// Writes bytes. With `isPrivate`, a new file is readable by its owner only. Throws `outputFailed` (4002). Blocks.
+    package func write(_ bytes: [UInt8], isPrivate: Bool = false) throws(KingfisherError) {
+        switch self {
+        case .file(let path):
+            let output = try OutputFile.open(path, isPrivate: isPrivate)
+            try Self.write(bytes, to: output.file)
+            try output.commit()
+        case .standardOutput:
+            let duplicate: FileDescriptor
+            do {
+                let raw = try retry("dup", "standard output") { dup(STDOUT_FILENO) }
+                duplicate = FileDescriptor(taking: raw, path: "standard output")
+            } catch {
+                throw OutputFile.failure(error)
+            }
+            try Self.write(bytes, to: duplicate)
+        }
+    }
+
+    static func write(_ bytes: [UInt8], to file: borrowing FileDescriptor) throws(KingfisherError) {
+        do {
+            try bytes.withUnsafeBytes { bytes in Result { () throws(StorageError) in try file.write(bytes) } }.get()
+        } catch {
+            throw OutputFile.failure(error)
+        }
+    }
+}

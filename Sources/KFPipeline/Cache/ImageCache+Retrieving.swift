@@ -1,0 +1,208 @@
+import KFImaging
+import KFStorage
+import KFTerms
+
+extension ImageCache {
+    /// Returns an image from memory and extends its expiry.
+    package func imageInMemory(_ key: EntryKey, extending: ExpirationExtending = .cacheTime) -> CachedImage? {
+        memory.value(for: key, extending: extending)
+    }
+
+    /// Returns the file of the first key that has a fresh one, or else of the first key that has a stale one. Each key is
+    /// looked for here first, then in the lower layers. Without `prefersFresh`, the first file of either kind counts.
+    ///
+    /// An entry that `isUsable` refuses is a miss. An unreadable file is one too, unless `strict`: then it is
+    /// `cannotLoadDataFromDisk` (3004). Blocks.
+    package func firstFile(
+        of keys: [EntryKey], strict: Bool, prefersFresh: Bool = true, where isUsable: (Entry) -> Bool = { _ in true }
+    ) throws(KingfisherError) -> FoundFile? {
+        let (removals, now) = (memory.removals, now)
+        var stale: FoundFile?
+        for key in keys {
+            for layer in -1..<layers.count {
+                guard
+                    let file = try layer < 0
+                        ? open(key, strict: strict, where: isUsable) : layers[layer].open(key, where: isUsable)
+                else { continue }
+                let found = FoundFile(
+                    file: file, cache: self, isFresh: !file.entry.isExpired(at: now), isBorrowed: layer >= 0,
+                    removals: removals)
+                if found.isFresh || !prefersFresh { return found }
+                stale = stale ?? found
+            }
+        }
+        return stale
+    }
+
+    private func open(
+        _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
+    ) throws(KingfisherError) -> CachedFile? {
+        let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            do throws(StorageError) {
+                guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry)
+                else { return CachedFile?.none }
+                return CachedFile(file, entry: entry)
+            } catch .system(let call, let path, let code) {
+                if strict { throw .system(call: call, path: path, errno: code) }
+                return nil
+            } catch let error where error.isLocked && !strict {
+                return nil
+            }
+        }
+        return found ?? nil
+    }
+
+    /// Counts a hit, which may extend the expiry. It is written to the index soon, which starts a thread, or with
+    /// `waits` when the cache is closed.
+    package func noteHit(_ found: FoundFile, waits: Bool = false) {
+        guard found.isFresh, !found.isBorrowed, let storage = alreadyOpen else { return }
+        storage.noteHit(found.entry, extending: nil)
+        if !waits { storage.writeReadsSoon() }
+    }
+
+    /// Counts a cache miss.
+    package func noteMiss() {
+        guard let storage = alreadyOpen else { return }
+        storage.noteMiss()
+        storage.writeReadsSoon()
+    }
+
+    /// Returns whether a fresh image is in memory, on the disk, in a lower layer or among the program's additional
+    /// files. Does not extend its expiry.
+    public func isCached(forKey key: String, processorIdentifier: String = "") async throws(KingfisherError) -> Bool {
+        let key = EntryKey(key: key, identifier: processorIdentifier)
+        if memory.isCached(key) { return true }
+        return try await blocking.run { [self] () throws(KingfisherError) in
+            let isFresh = { (storage: DiskStorage) throws(StorageError) in
+                try storage.entry(for: key).map { !$0.isExpired(at: self.now) && storage.isWhole($0) } ?? false
+            }
+            if try withStorage(failing: KingfisherError.init(reading:), isFresh) == true { return true }
+            return layers.contains { $0.contains(key) }
+        }
+    }
+
+    /// The state of many keys on the disk.
+    package struct Sight: Sendable {
+        package enum Key: Sendable {
+            /// Neither the image nor its original is cached.
+            case absent
+            /// The image cannot be used as it is, or only its original is cached.
+            case unusable
+            case fresh(StoredFile)
+        }
+
+        package var files: [Key]
+        /// The fresh remembered responses, and none, of the absent keys for which they were looked up.
+        package var answers: [Int: Entry?] = [:]
+        /// The number of commits by other processes at that time; nil without a disk part.
+        package var commits: Int64?
+    }
+
+    /// Returns the state of many keys on the disk. Fresh entries get a new access time, but not a new expiry. `accepts`
+    /// decides whether the entry of a key, given by index, can be used; without it, all can. `originals` are the keys
+    /// of the originals. With `answers`, looks for the remembered responses of absent keys as well.
+    package func touchFresh(
+        _ keys: [EntryKey], originals: [EntryKey], answers: Bool = false,
+        where accepts: (@Sendable (Int, Entry) -> Bool)? = nil
+    ) async throws(KingfisherError) -> Sight {
+        try await blocking.run { [self] () throws(KingfisherError) in
+            var sight = Sight(files: [Sight.Key](repeating: .absent, count: keys.count))
+            _ = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+                sight.commits = storage.commitsOfOthers
+                for (index, found) in try storage.lookUp(keys).enumerated() {
+                    switch found {
+                    case .absent: sight.files[index] = .absent
+                    case .unusable: sight.files[index] = .unusable
+                    case .fresh(let entry):
+                        guard accepts?(index, entry) ?? true else {
+                            sight.files[index] = .unusable
+                            continue
+                        }
+                        storage.noteHit(entry, extending: ExpirationExtending.none)
+                        sight.files[index] = .fresh(StoredFile(entry, in: storage))
+                    }
+                }
+                storage.writeReadsSoon()
+                let derived = keys.indices.filter { index in
+                    if case .absent = sight.files[index] { originals[index] != keys[index] } else { false }
+                }
+                if derived.isEmpty { return }
+                for (index, found) in zip(derived, try storage.lookUp(derived.map { originals[$0] })) {
+                    if case .absent = found { continue }
+                    sight.files[index] = .unusable
+                }
+            }
+            for layer in layers {
+                let missing = keys.indices.filter { index in
+                    if case .fresh = sight.files[index] { false } else { true }
+                }
+                if missing.isEmpty { break }
+                for (index, file) in zip(missing, layer.lookUp(missing.map { keys[$0] })) {
+                    if let file, accepts?(index, file.entry) ?? true { sight.files[index] = .fresh(file) }
+                }
+            }
+            if answers { try lookForAnswers(keys, &sight) }
+            return sight
+        }
+    }
+
+    /// Looks for the remembered responses of absent keys.
+    private func lookForAnswers(_ keys: [EntryKey], _ sight: inout Sight) throws(KingfisherError) {
+        let absent = keys.indices.filter { if case .absent = sight.files[$0] { true } else { false } }
+        if absent.isEmpty { return }
+        let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            // Most caches remember no such response.
+            guard try storage.hasEntries(ofFormat: Self.answerLabel) else {
+                return absent.map { _ in IndexedEntry.absent }
+            }
+            return try storage.lookUp(
+                absent.map { EntryKey(key: keys[$0].key, identifier: EntryKey.answerIdentifier) })
+        }
+        for (index, found) in zip(absent, found ?? []) {
+            switch found {
+            case .absent: sight.answers[index] = .some(nil)
+            case .fresh(let entry): sight.answers[index] = .some(entry)
+            case .unusable: break
+            }
+        }
+    }
+}
+
+/// Remembered responses without an image.
+extension ImageCache {
+    /// The label of a remembered response without an image, used in place of a format.
+    public static let answerLabel = "none"
+
+    /// Returns the remembered response with this key, fresh or expired. Blocks.
+    func answer(_ key: EntryKey) throws(KingfisherError) -> Entry? {
+        try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.entry(for: key)
+        } ?? nil
+    }
+
+    /// Removes the remembered response with this key, if there is one. If that fails, the response stays until it
+    /// expires. Blocks.
+    func removeAnswer(_ key: EntryKey) {
+        // A read-only cache remembers no responses, so a failure is harmless.
+        bestEffort {
+            try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
+                guard let entry = try storage.entry(for: key) else { return }
+                _ = try storage.remove(entries: [entry])
+            }
+        }
+    }
+}
+
+extension ImageCache {
+    /// Returns all entries of a source, here and in the lower layers, except the lower layers' remembered responses
+    /// without an image. Blocks.
+    func entriesInIndex(forKey key: String) throws(KingfisherError) -> [Entry] {
+        let key = EntryKey(key: key)
+        let own = try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.variants(of: key)
+        }
+        return layers.reduce(own ?? []) { entries, layer in
+            entries + layer.variants(of: key).map(\.entry).filter { !$0.key.isAnswer }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import KFImaging
+import KFRemote
+import KFStorage
+import KFSystem
+import KFTerms
+import Synchronization
+
+/// The checked bytes of a whole image, from a transfer or a provider.
+final class DownloadedImage: Sendable {
+    private let pending: Mutex<PendingBytes>
+    let findings: ImageInspector.Findings
+    /// The response; nil for a provider or a remote.
+    let response: ResponseFacts?
+    /// The URL that was requested, after the request modifier; nil for a provider or a remote.
+    let url: RequestURL?
+    /// Whether a redirect handler or challenge responder without an identity influenced the response. The image then
+    /// belongs to this call alone.
+    let isPersonal: Bool
+    /// The claim that keeps other processes from requesting the key.
+    let flight: FlightHold?
+    /// The stores of it.
+    let stores: OrderBook
+    /// The entry of the remote that it came from; nil if it came from its source.
+    let entry: RemoteEntry?
+    /// The stores of results made from it, until all waiters have received it; nil afterwards.
+    private let made = Mutex<[OrderBook]?>([])
+    /// Whether the delegate has received the unprocessed image.
+    private let hasTold = Atomic(false)
+
+    init(
+        _ bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?, url: RequestURL? = nil,
+        isPersonal: Bool = false,
+        flight: FlightHold?, stores: OrderBook, entry: RemoteEntry? = nil
+    ) {
+        pending = Mutex(bytes)
+        self.findings = findings
+        self.response = response
+        self.url = url
+        self.isPersonal = isPersonal
+        self.flight = flight
+        self.stores = stores
+        self.entry = entry
+    }
+
+    /// The bytes, in memory or in a file of the cache.
+    var bytes: PendingBytes { pending.withLock { $0 } }
+
+    /// Returns a closure that passes a processed image to the delegate; nil without a delegate or a URL.
+    func telling(_ delegate: (any ImageDownloaderDelegate)?) -> (@Sendable (Image) -> Void)? {
+        guard let delegate, let url else { return nil }
+        return { [response] made in delegate.imageDownloader(didDownload: made, for: url, with: response) }
+    }
+
+    /// Passes the unprocessed image to the delegate, once.
+    func tell(_ delegate: any ImageDownloaderDelegate, _ options: ProcessingOptions) {
+        guard format.isDecodable, delegate.wantsUnprocessedImages, !hasTold.exchange(true, ordering: .relaxed),
+            let tell = telling(delegate)
+        else { return }
+        let decoded = Result {
+            let loaded = try bytes.load()
+            return try Allowance(options.decode.limits, fileBytes: loaded.count).run { () throws(ImagingError) in
+                try ImageDecoder.decode(loaded, options: options.decode)
+            }
+        }
+        // The call did not request pixels, so damage must not fail it.
+        if case .success(let image) = decoded { tell(image) }
+    }
+
+    /// Replaces the bytes in memory by the file that now contains them.
+    func move(to file: StagedObject) { pending.withLock { $0 = .staged(file) } }
+
+    /// Returns the digest of the bytes, without hashing them again if their store has it.
+    func digest(stored: ImageEnding.Ordered?) throws(KingfisherError) -> Digest {
+        if let digest = stored?.order?.change.digest { return digest }
+        return try bytes.digest()
+    }
+
+    /// Keeps the stores of a result until all waiters have received the image. Returns false if they already have.
+    func keep(_ stores: OrderBook) -> Bool {
+        made.withLock { $0?.append(stores) } != nil
+    }
+
+    /// Delivers the image to all waiters of the work that brought it.
+    func deliver(of work: any SharedWork, reporting received: Int64? = nil, _ turn: inout Turn) {
+        work.table.deliver(.download(.success(.image(self))), of: work, stays: true, reporting: received, &turn)
+        release()
+    }
+
+    /// Releases all stores, once every waiter has received the image.
+    private func release() {
+        let made = made.withLock { made in
+            defer { made = nil }
+            return made
+        }
+        for stores in made ?? [] { stores.release() }
+        stores.release()
+    }
+
+    var format: ImageFormat { findings.format }
+
+    var info: ImageInfo? { findings.info }
+}
+
+/// The answer of a source.
+enum DownloadAnswer: Sendable {
+    case image(DownloadedImage)
+    /// The server confirmed the cached image (304). The flight keeps other processes from requesting the key.
+    indirect case unchanged(ResponseFacts, FlightHold?)
+    /// Another process has stored the image meanwhile, and no request was made.
+    case stored
+    /// No remote has the image. With `isDamaged`, the first remote has something in its place that is to be replaced.
+    case absent(isDamaged: Bool)
+    /// A remote had an expired original, which the disk cache has now. The members of its entry that kf does not know stay in
+    /// the entry that replaces it.
+    case imported([StrictJSON.Member])
+    /// A status without an image. A personal answer belongs to this caller alone.
+    indirect case refused(ResponseFacts, isPersonal: Bool)
+}

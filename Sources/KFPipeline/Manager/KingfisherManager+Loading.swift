@@ -1,0 +1,296 @@
+import KFImaging
+import KFStorage
+import KFTerms
+
+/// The later stages of a miss: fetching from the source, and making the requested image.
+extension KingfisherManager {
+    /// Fetches from the sources, after the remotes. Equal requests share one transfer (single flight).
+    func fetch(_ jobs: [ImageJob]) {
+        var reads: [any StoreWork] = []
+        askRemotes(jobs).forEachGroup(of: { $0.downloader }) { jobs in
+            let orders = jobs.compactMap { job -> (order: DownloadOrder, waiter: any WorkWaiter)? in
+                if job.isCancelled { return nil }
+                switch job.retrieval.source {
+                case .network(let resource):
+                    job.countAttempts(1)
+                    return (DownloadOrder(job, resource.downloadURL), job)
+                case .provider(let provider):
+                    ProviderRead.join(job, provider, &reads)
+                    return nil
+                }
+            }
+            jobs[0].downloader.download(orders)
+        }
+        StoreWorkers.shared.add(reads)
+    }
+
+    /// Continues with the answer of a source. `work` is what the job shared with others.
+    func take(
+        _ answer: Result<DownloadAnswer, KingfisherError>, of work: WorkKey?, _ job: ImageJob, _ turn: inout Turn
+    ) {
+        let (retrieval, asking) = job.state.withLock { ($0.retrieval, $0.asking) }
+        let failed = { (error: KingfisherError, refusal: ResponseFacts?) in
+            Failure(error: error, refusal: refusal, work: work, asking: asking)
+        }
+        switch answer {
+        case .success(.image(let image)):
+            forgetAnswer(asking.answer, retrieval)
+            finish(image, job, &turn)
+        case .success(.unchanged(let response, let flight)):
+            forgetAnswer(asking.answer, retrieval)
+            guard let stale = asking.stale else {
+                return fail(job, .responseError(reason: .invalidHTTPStatusCode(response.status)), &turn)
+            }
+            renew(stale, asking, job, response, flight, &turn)
+        case .success(.stored):
+            // Another process has stored the image while this one waited for its turn.
+            if !retrieval.isLocal { job.countAttempts(-1) }
+            job.state.withLock { $0.timesStored += 1 }
+            lookUpAgain(job)
+        case .success(.absent(let isDamaged)):
+            job.state.withLock { $0.replacesInRemote = isDamaged }
+            missed(job, &turn)
+        case .success(.imported(let members)):
+            job.state.withLock { $0.membersInRemote = members }
+            lookUpAgain(job)
+        case .success(.refused(let response, let isPersonal)):
+            let error = KingfisherError.responseError(reason: .invalidHTTPStatusCode(response.status))
+            failedSource(job, failed(error, isPersonal ? nil : response), &turn)
+        case .failure(let error): failedSource(job, failed(error, nil), &turn)
+        }
+    }
+
+    private func lookUpAgain(_ job: ImageJob) {
+        if job.enter(.looking) { lookUp([job]) }
+    }
+
+    /// The failure of a source.
+    private struct Failure: Sendable {
+        let error: KingfisherError
+        /// The response without an image, if it may be remembered.
+        let refusal: ResponseFacts?
+        /// The work that the job shared with others.
+        let work: WorkKey?
+        let asking: Asking
+    }
+
+    /// Handles a failed source: the retry strategy decides first, then a stale entry may serve, then the next source is
+    /// tried.
+    private func failedSource(_ job: ImageJob, _ failure: Failure, _ turn: inout Turn) {
+        guard !failure.error.isCancellation, let strategy = job.retrieval.options.retryStrategy else {
+            return settle(job, .stop, failure, &turn)
+        }
+        let context = Self.context(job, failure.error)
+        // This strategy never waits, so a list with many failures creates no tasks.
+        if let strategy = strategy as? DelayRetryStrategy {
+            return settle(job, strategy.decide(context), failure, &turn)
+        }
+        job.decide({ await strategy.decide(context) }) { [self] decision in
+            Turn.run { settle(job, decision, failure, &$0) }
+        }
+    }
+
+    private func settle(_ job: ImageJob, _ decision: RetryDecision, _ failure: Failure, _ turn: inout Turn) {
+        let retrieval = job.retrieval
+        if case .retry(let delay) = decision {
+            let rest = failure.refusal.flatMap {
+                RetryAfter.rest(status: $0.status, value: $0.header("retry-after"))
+            }
+            retrieval.options.retryStrategy?.willRetry(
+                Self.context(job, failure.error), after: max(delay, rest ?? .zero))
+            job.state.withLock { $0.retried += 1 }
+            return turn.rests.append(RestQueue.Wish(job: job, span: delay, work: failure.work))
+        }
+        guard let refusal = failure.refusal,
+            let answer = answerOrder(refusal, retrieval, replacing: failure.asking.answer)
+        else { return giveUp(job, failure, &turn) }
+        // A list counts its failures while it runs, and closing the cache commits what is queued. Waiting for the
+        // commit made a limit of 3 failures end after 180 requests instead of 9.
+        let waits = !retrieval.options.batchesStores
+        let kept = StoreOrder(answer, to: retrieval.originals) { [self] _ in
+            if waits { Turn.run { giveUp(job, failure, &$0) } }
+        }
+        retrieval.originals.submit([[kept]], urgent: waits)
+        if !waits { giveUp(job, failure, &turn) }
+    }
+
+    private static func context(_ job: ImageJob, _ error: KingfisherError) -> RetryContext {
+        job.state.withLock { state in
+            let userInfo = state.userInfo ?? RetryUserInfo()
+            state.userInfo = userInfo
+            return RetryContext(
+                source: state.retrieval.source, error: error, retriedCount: state.retried, userInfo: userInfo)
+        }
+    }
+
+    private func giveUp(_ job: ImageJob, _ failure: Failure, _ turn: inout Turn) {
+        if let stale = failure.asking.stale, failure.error.isOriginUnavailable,
+            job.retrieval.mayServeStale(stale.entry, now: cache.now)
+        {
+            return serve(job, stale, .failure(failure.error), &turn)
+        }
+        fail(job, failure.error, &turn)
+    }
+
+    /// Tries the next alternative source, or ends the job when all have failed.
+    func fail(_ job: ImageJob, _ error: KingfisherError, _ turn: inout Turn) {
+        let alternatives = job.asked.options.alternativeSources
+        // No alternative replaces a cancelled request, and a broken cache fails every source.
+        if error.isCancellation || error.isCacheFailure || alternatives.isEmpty {
+            return turn.end(job, .failure(error))
+        }
+        let errors = job.state.withLock { state in
+            state.errors.append(PropagationError(source: state.retrieval.source, error: error))
+            return state.errors
+        }
+        guard errors.count <= alternatives.count else {
+            return turn.end(job, .failure(.sourceError(reason: .alternativeSourcesExhausted(errors))))
+        }
+        let source = alternatives[errors.count - 1]
+        start(job, with: source, job.asked.options.request.asking(source, insteadOf: job.asked.source))
+    }
+
+    /// Processes the body as requested, and orders the stores of original and result.
+    private func finish(_ image: DownloadedImage, _ job: ImageJob, _ turn: inout Turn) {
+        let before = job.retrieval
+        let retrieval = (image.isPersonal ? before.unstored : before).placed(by: image.response)
+        job.state.withLock { $0.retrieval = retrieval }
+        let origin =
+            image.entry.map { retrieval.origin(of: $0) }
+            ?? image.response.map { OriginFacts($0, retrieval, now: cache.now) }
+        var ending = ImageEnding(
+            retrieval, asked: job.asked, image.entry == nil ? .fetched : .remote,
+            .bytes(image.bytes, image.format, image.info.map(PixelFacts.init)), origin: origin)
+        ending.flight = image.flight
+        ending.facts.isPersonal = image.isPersonal
+        ending.facts.response = image.response
+        ending.facts.attempts = job.attempts
+        ending.facts.check = image.findings.extent
+        ending.facts.warn(image.findings.warnings)
+        if !job.variants.isEmpty { return makeVariants(of: image, ending, job, &turn) }
+        let delegate = job.downloader.delegate
+        // A remote may have had the processed image.
+        if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) || image.entry?.original != nil {
+            if let delegate { image.tell(delegate, retrieval.options.processing) }
+            return store(ending, of: image, in: image.stores, job, &turn)
+        }
+        guard job.enter(.making(.body(ending))) else { return }
+        ImageMaking.join(
+            job, in: downloader.work,
+            MakeKey(
+                original: .downloaded(ObjectIdentifier(image)), target: retrieval.target,
+                cache: ObjectIdentifier(retrieval.cache)),
+            ImageMaking.Order(original: .downloaded(image), box: retrieval.box, told: image.telling(delegate))
+        ) { $0.run(&turn) }
+    }
+
+    /// Continues with the outcome of a processor.
+    func take(
+        _ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ job: ImageJob, _ turn: inout Turn
+    ) {
+        guard case .making(let making) = job.stage else { return }
+        var ending =
+            switch making {
+            case .body(let ending): ending
+            case .file(let derivation): self.ending(job, derivation)
+            }
+        switch (result, making) {
+        case (.success(let processed), _):
+            ending.content = .processed(processed)
+            ending.facts.warn(processed.warnings)
+            store(ending, of: made.downloaded, in: made.stores, job, &turn)
+        case (.failure(let error), .body):
+            // The original is kept even if processing fails.
+            if let image = made.downloaded {
+                let group = keepOriginal(of: image, &ending, job)
+                turn.store(group, urgent: !ending.retrieval.options.batchesStores)
+            }
+            fail(job, error, &turn)
+        case (.failure(.processorError), .file(let derivation)) where isDamaged(derivation.file, job.retrieval):
+            undecodable(job, derivation, &turn)
+        case (.failure(let error), .file): fail(job, error, &turn)
+        }
+    }
+
+    // MARK: Making images from cached files
+
+    /// Makes the image from a cached file, or joins equal work in flight.
+    func derive(_ job: ImageJob, _ derivation: Derivation) {
+        guard job.enter(.making(.file(derivation))) else { return }
+        let entry = derivation.file.entry
+        let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
+        if !job.variants.isEmpty || retrieval.keepsBytes(of: entry.format) {
+            let reading = WorkerTask { [self] turn in if !job.isCancelled { takeFile(derivation, job, &turn) } }
+            return StoreWorkers.shared.add([reading])
+        }
+        ImageMaking.join(
+            job, in: downloader.work,
+            MakeKey(
+                original: .stored(entry.object.digest), target: retrieval.target,
+                cache: ObjectIdentifier(retrieval.cache), limits: retrieval.options.decodeLimits),
+            ImageMaking.Order(original: .file(derivation.file), box: retrieval.box)
+        ) { StoreWorkers.shared.add([$0]) }
+    }
+
+    private func ending(_ job: ImageJob, _ derivation: Derivation) -> ImageEnding {
+        let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
+        var ending = ImageEnding(
+            retrieval, asked: job.asked, derivation.way, .file(derivation.file),
+            origin: retrieval.isLocal ? nil : OriginFacts(derivation.file.entry))
+        ending.derivation = derivation
+        ending.facts.attempts = job.attempts
+        ending.facts.response = derivation.response
+        if let problem = derivation.problem { ending.facts.storing.disk = .failed(problem) }
+        return ending
+    }
+
+    /// Reads the file, whose bytes are the requested image or the original of several variants.
+    private func takeFile(_ derivation: Derivation, _ job: ImageJob, _ turn: inout Turn) {
+        var ending = ending(job, derivation)
+        let entry = derivation.file.entry
+        do throws(KingfisherError) {
+            let read = try derivation.file.readAll()
+            if !job.variants.isEmpty {
+                let original = VariantOriginal(
+                    bytes: read, format: entry.format, digest: entry.object.digest, isStored: derivation.keeps,
+                    removals: derivation.removals)
+                return makeVariants(of: original, ending, [], job, &turn)
+            }
+            ending.content = .bytes(.memory(read), entry.format, entry.object.pixels)
+            store(ending, job, &turn)
+        } catch {
+            fail(job, error, &turn)
+        }
+    }
+
+    /// Removes a cached file that cannot be decoded, and fetches it again if the job allows that.
+    func undecodable(_ job: ImageJob, _ derivation: Derivation, _ turn: inout Turn) {
+        let entry = derivation.file.entry
+        // If the removal fails, the next look-up finds the file and fetches it again.
+        bestEffort { try job.retrieval.originals.removeDamagedNow(entry.key) { $0.object == entry.object } }
+        switch derivation.otherwise {
+        case .failure(let error): fail(job, error, &turn)
+        case .success(let asking): if job.enter(.fetching(asking)) { turn.jobs.append(job) }
+        }
+    }
+
+    private func isDamaged(_ file: CachedFile, _ retrieval: Retrieval) -> Bool {
+        let read = Result { () throws(KingfisherError) in try file.readAll() }
+        guard case .success(let bytes) = read else { return true }
+        let inspection = bytes.withUnsafeBytes { bytes in
+            Result { () throws(KingfisherError) in try retrieval.box.inspector.inspect(bytes) }
+        }
+        if case .failure(let error) = inspection { return error.isDamage }
+        return false
+    }
+}
+
+extension PixelFacts {
+    package init(_ info: ImageInfo) { self.init(width: info.width, height: info.height, frames: info.frames) }
+
+    init(_ made: ProcessedImage) {
+        self.init(
+            width: made.image.width, height: made.image.height,
+            frames: made.format.supportsAnimation ? made.image.frames.count : 1)
+    }
+}

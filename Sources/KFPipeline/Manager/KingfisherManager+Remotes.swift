@@ -1,0 +1,220 @@
+import KFNetwork
+import KFRemote
+import KFStorage
+import KFTerms
+
+/// The remotes: asked before the source, and told of what came from it.
+extension KingfisherManager {
+    /// Returns whether the remotes are asked for the image of a job.
+    func asksRemotes(_ job: ImageJob) -> Bool {
+        let (hasAsked, retrieval) = job.state.withLock { ($0.hasAskedRemotes, $0.retrieval) }
+        return !hasAsked && asksRemotes(retrieval)
+    }
+
+    /// Returns whether a remote could be asked for the image now.
+    func asksRemotes(_ retrieval: Retrieval) -> Bool {
+        retrieval.originals.remotes.map { $0.isUp && retrieval.mayAskRemotes } ?? false
+    }
+
+    /// Asks the remotes for the images of jobs. Returns the jobs whose sources are to be asked.
+    func askRemotes(_ jobs: [ImageJob]) -> [ImageJob] {
+        guard jobs.contains(where: { $0.retrieval.originals.remotes != nil }) else { return jobs }
+        var reads: [RemoteRead] = []
+        var late: [any StoreWork] = []
+        var others: [ImageJob] = []
+        Turn.run { turn in
+            for job in jobs where !job.isCancelled {
+                let asks = asksRemotes(job)
+                let (hasAsked, retrieval) = job.state.withLock { state in
+                    defer { state.hasAskedRemotes = true }
+                    return (state.hasAskedRemotes, state.retrieval)
+                }
+                guard asks, let remotes = retrieval.originals.remotes else {
+                    if !hasAsked { noteNotAsked(retrieval, isForTarget: job.endsAfterRemotes) }
+                    if job.endsAfterRemotes { endAfterRemotes(job, &turn) } else { others.append(job) }
+                    continue
+                }
+                let table = job.downloader.work
+                let key = retrieval.remoteKey(
+                    isForTarget: job.endsAfterRemotes, usesStale: job.asking.stale == nil)
+                switch table.join(.remote(key), job, make: { _ in RemoteRead(key, remotes, retrieval, in: table) }) {
+                case .started(let read): reads.append(read)
+                case .late(let answer): late.append(answer.joined(by: job))
+                case .joined, .left: break
+                }
+            }
+        }
+        RemoteRead.start(reads)
+        StoreWorkers.shared.add(late)
+        return others
+    }
+
+    /// Counts or reports an image for which no remote is asked.
+    private func noteNotAsked(_ retrieval: Retrieval, isForTarget: Bool) {
+        guard let remotes = retrieval.originals.remotes else { return }
+        if retrieval.mayAskRemotes {
+            // They all rest or refuse.
+            if !isForTarget { remotes.log.count(\.misses) }
+        } else if case .network = retrieval.source, !retrieval.isShareable {
+            remotes.log.tellOnce(
+                "images whose request may identify a user (credentials, cookies, headers) are not shared with remotes")
+        }
+    }
+
+    /// Continues a job that no remote has an image for.
+    func missed(_ job: ImageJob, _ turn: inout Turn) {
+        let retrieval = job.retrieval
+        if job.endsAfterRemotes { return endAfterRemotes(job, &turn) }
+        guard retrieval.options.onlyFromCache else { return turn.jobs.append(job) }
+        do throws(KingfisherError) {
+            let decision = retrieval.withoutRequest(job.asking.stale, cache.now)
+            try serveWithoutRequest(job, decision, &turn)
+        } catch {
+            fail(job, error, &turn)
+        }
+    }
+
+    private func endAfterRemotes(_ job: ImageJob, _ turn: inout Turn) {
+        turn.end(job, .failure(job.retrieval.absence(nil, now: cache.now)))
+    }
+
+    // MARK: Uploads
+
+    /// Uploads what a job has stored, if it came from its origin or was made here.
+    func share(_ ending: ImageEnding, _ job: ImageJob) {
+        let retrieval = ending.retrieval
+        var isMade = !ending.parts.isEmpty
+        if case .processed = ending.content { isMade = true }
+        guard let uploads = retrieval.originals.remotes?.uploads, ending.way != .remote || isMade,
+            ending.way != .stale, retrieval.isShareable, !ending.facts.isPersonal, let origin = ending.origin
+        else { return }
+        let response = ending.facts.response
+        if let bar = origin.headers.sharingBar {
+            let (url, reason) = response?.sharingBar ?? (retrieval.source.name, bar)
+            return uploads.log.noteNotUploaded("\(url) \(reason); such images are not uploaded to remotes")
+        }
+        let (replaces, members) = job.state.withLock { ($0.replacesInRemote, $0.membersInRemote) }
+        var terms = RemoteUpload.Terms(replaces: replaces)
+        var orders = ending.orders
+        switch ending.way {
+        case .fetched: terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
+        case .revalidated:
+            terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
+            terms.isKnown = true
+        case .remote:
+            // The remote has the original.
+            orders.removeAll { $0 === ending.original?.order }
+            terms.original = retrieval.original
+        default: terms.original = retrieval.original
+        }
+        let shared = orders.compactMap { order -> RemoteUpload? in
+            guard case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
+            var entry = RemoteEntry(file.entry)
+            if file.entry.key.isOriginal { entry.unknown = members }
+            return RemoteUpload(entry, file, terms, to: uploads)
+        }
+        uploads.add(shared, from: job.downloader)
+    }
+}
+
+extension Retrieval {
+    /// Whether the image may be shared with other machines: nothing about its request identifies a user.
+    var isShareable: Bool {
+        guard case .network(let resource) = source else { return false }
+        let request = options.request
+        return resource.downloadURL.credentials == nil && request.isAnonymousButForTrust
+            && !target.key.contains("#user=")
+    }
+
+    /// Whether the options allow that remotes are asked.
+    package var mayAskRemotes: Bool {
+        !options.forceRefresh && !options.fromMemoryCacheOrRefresh && !options.offline && !asksOrigin && isShareable
+    }
+
+    /// Returns whether an entry of a remote is expired for this request.
+    func isExpired(_ entry: RemoteEntry, at now: Timestamp) -> Bool {
+        entry.isExpired(at: now) || (freshUntil(entry).map { $0 <= now } ?? false)
+    }
+
+    /// Whether an entry of a remote may be used for this request.
+    package func accepts(_ entry: RemoteEntry) -> Bool {
+        entry.size <= options.request.maxBytes && accepts(entry.freshness.map { HeaderLines($0) })
+    }
+
+    /// Returns the entry of a remote to use: the image itself, if it was made from the original that the remote has, or the
+    /// original. `entries` correspond to `keysOnDisk`. An expired original is of use if its source can confirm it.
+    package func choice(
+        of entries: [RemoteEntry?], isForTarget: Bool = false
+    ) -> (entry: RemoteEntry, key: EntryKey, isStale: Bool)? {
+        let now = cache.now
+        if entries.count == 2, let image = entries[0], !isExpired(image, at: now), let source = image.original,
+            entries[1].map({ $0.object == source }) ?? true
+        {
+            return (image, target, false)
+        }
+        guard let found = entries.last ?? nil, !isForTarget, found.original == nil else { return nil }
+        let isStale = isExpired(found, at: now)
+        // Without a validator the origin sends the image again in any case.
+        if isStale, options.cacheMemoryOnly || condition(of: found) == nil { return nil }
+        return (found, original, isStale)
+    }
+
+    /// Returns the facts of an image from a remote.
+    func origin(of entry: RemoteEntry) -> OriginFacts { OriginFacts(entry, freshUntil: freshUntil(entry)) }
+
+    /// Returns the end of freshness by the server's headers, where this request follows them and the writer of the entry
+    /// did not; nil where the entry's own counts.
+    private func freshUntil(_ entry: RemoteEntry) -> Timestamp? {
+        // Under the server's headers, reads extend nothing.
+        guard options.cachePolicy == .http, entry.extending != .none else { return nil }
+        return HTTPFreshness(
+            HeaderLines(entry.freshness), lastModified: entry.lastModified, received: entry.stored
+        ).freshUntil
+    }
+
+    func remoteKey(isForTarget: Bool, usesStale: Bool) -> RemoteKey {
+        RemoteKey(
+            target: target, original: original, inspector: box.inspector, maxBytes: options.request.maxBytes,
+            caches: [ObjectIdentifier(cache), ObjectIdentifier(originals)],
+            headers: options.cachePolicy == .http ? options.request.sentHeaders.map { "\($0.name): \($0.value)" } : [],
+            isForTarget: isForTarget, usesStale: usesStale)
+    }
+}
+
+extension RequestOptions {
+    /// Whether no option identifies a user. Terms of trust do not, and are part of the key.
+    fileprivate var isAnonymousButForTrust: Bool {
+        hasNoAccount && prepared == nil && headers.allSatisfy { RequestField.isNeutral($0.name) }
+    }
+}
+
+extension HeaderLines {
+    /// The reason why a cache that several users share may not store the response (RFC 9111, 3); nil if it may.
+    fileprivate var sharingBar: String? {
+        let control = CacheControl(all("cache-control"))
+        if control.isPrivate { return "says Cache-Control: private" }
+        if control.noStore { return "says Cache-Control: no-store" }
+        return all("vary").contains { $0.split(separator: ",").contains { $0.contains("*") } } ? "says Vary: *" : nil
+    }
+}
+
+extension ResponseFacts {
+    /// The first of the redirects and the response that may not be shared, with the reason.
+    fileprivate var sharingBar: (url: String, reason: String)? {
+        for redirect in redirects {
+            let bar = redirect.freshness.sharingBar ?? (redirect.givesCredentials ? "redirects with credentials" : nil)
+            if let bar { return (RequestURL.redacted(redirect.url), bar) }
+        }
+        return freshness.sharingBar.map { (RequestURL.redacted(url), $0) }
+    }
+
+    /// The nearest network among the servers of the redirects and of the response, with the URL of that server. A server
+    /// behind a proxy is as near as the address in its URL.
+    fileprivate var nearest: RemoteUpload.Origin? {
+        (redirects.map { ($0.url, $0.address) } + [(url, metrics.remoteAddress)]).map { url, address in
+            // A host's name says nothing about its network; then the address decides.
+            let named = (try? RequestURL(url)).flatMap { NetworkReach(host: String($0.hostName)) } ?? .internet
+            return (min(named, NetworkReach(host: address) ?? .machine), RequestURL.redacted(url))
+        }.min { $0.reach < $1.reach }
+    }
+}

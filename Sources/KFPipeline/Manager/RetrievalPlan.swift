@@ -1,0 +1,155 @@
+import KFRemote
+import KFStorage
+import KFTerms
+
+/// The plan of the next retrieval of an image, with its reasons.
+public struct RetrievalPlan: Sendable {
+    /// The first step of a retrieval.
+    public enum Step: String, Sendable {
+        /// Serve it from memory.
+        case memory
+        /// Serve it from the disk cache.
+        case disk
+        /// Make it from the cached original.
+        case derive
+        /// Revalidate the stale entry with a conditional request.
+        case revalidate
+        /// Request the whole image from the source.
+        case request
+        /// Take it from a remote.
+        case remote
+        /// Report the cached refusal of the server.
+        case answer
+        /// Serve the stale entry.
+        case stale
+        /// Fail, because the options forbid asking the source.
+        case refuse
+    }
+
+    /// The first step.
+    public let step: Step
+    /// The reasons, as clauses of text.
+    public let reasons: [String]
+    /// The headers of the conditional request.
+    public let conditions: [(name: String, value: String)]
+    /// Whether the stale entry will serve if the source is unavailable.
+    public let canServeStale: Bool
+}
+
+extension Retrieval {
+    /// The cached entry of one of `keysOnDisk`.
+    package struct Candidate: Sendable {
+        package let entry: Entry
+        /// Whether its file exists and is unchanged since it was stored.
+        package let isWhole: Bool
+        /// Whether it is in a lower layer.
+        let isBorrowed: Bool
+
+        package init(entry: Entry, isWhole: Bool, isBorrowed: Bool) {
+            self.entry = entry
+            self.isWhole = isWhole
+            self.isBorrowed = isBorrowed
+        }
+    }
+
+    /// Returns the plan that a decision is, with the reasons for it. `candidates` correspond to the keys of `places`.
+    /// `answer` is the remembered response without an image, if there is one.
+    package func plan(
+        _ decision: Decision, _ candidates: [Candidate?], answer: Entry?, now: Timestamp
+    ) -> RetrievalPlan {
+        var reasons = reasons(candidates, now)
+        switch decision {
+        case .need: return RetrievalPlan(.request, reasons)
+        case .serveFromMemory: return RetrievalPlan(.memory, ["the image is in memory"])
+        case .serve: return RetrievalPlan(.disk, reasons)
+        case .make: return RetrievalPlan(.derive, reasons)
+        case .fail(let error):
+            return error.isRemembered
+                ? RetrievalPlan(.answer, reasons + [error.message])
+                : RetrievalPlan(.refuse, reasons + ["only the cache may be used"])
+        case .serveStale, .ask: break
+        }
+        if let answer, !answer.isExpired(at: now), !skipsDisk {
+            reasons.append(
+                "the remembered response \(HeaderLines(answer.freshness).status) does not count for this fetch")
+        }
+        switch decision {
+        case .serveStale(_, renews: false):
+            return RetrievalPlan(.stale, reasons + ["only the cache may be used"], canServeStale: true)
+        case .serveStale(let stale, renews: true):
+            return RetrievalPlan(
+                .stale, reasons + ["it may be served while it is revalidated"],
+                conditions: condition(of: stale.entry)?.headers ?? [],
+                canServeStale: mayServeStale(stale.entry, now: now))
+        case .ask(let stale?, _): return plan(asking: stale, reasons, now)
+        default: return RetrievalPlan(.request, reasons)
+        }
+    }
+
+    private var skipsDisk: Bool { options.forceRefresh || options.fromMemoryCacheOrRefresh }
+
+    private func reasons(_ candidates: [Candidate?], _ now: Timestamp) -> [String] {
+        if options.forceRefresh { return ["a fetch is forced, whatever is cached"] }
+        if options.fromMemoryCacheOrRefresh { return ["the image is not in memory, and the disk cache is not used"] }
+        var reasons: [String] = []
+        for (index, candidate) in candidates.enumerated() {
+            let name = index == 0 ? "the image" : "its original"
+            guard let candidate else {
+                reasons.append("\(name) is not cached")
+                continue
+            }
+            if !accepts(candidate.entry) {
+                reasons.append("\(name) is cached for a request with other headers")
+            } else if !candidate.isWhole {
+                reasons.append("the file of \(name) is missing or damaged")
+            } else if candidate.entry.isExpired(at: now) {
+                reasons.append("\(name) has expired")
+            } else {
+                reasons.append("\(name) is cached and fresh\(candidate.isBorrowed ? " in a lower layer" : "")")
+                guard asksOrigin else { return reasons }
+                reasons.append("it must be revalidated")
+            }
+        }
+        return reasons
+    }
+
+    private func plan(asking stale: FoundFile, _ reasons: [String], _ now: Timestamp) -> RetrievalPlan {
+        let canServe = mayServeStale(stale.entry, now: now)
+        if stale.isBorrowed {
+            return RetrievalPlan(
+                .request, reasons + ["an entry of a lower layer is not revalidated"], canServeStale: canServe)
+        }
+        guard let condition = condition(of: stale.entry) else {
+            let hasValidator = stale.entry.etag != nil || stale.entry.lastModified != nil
+            let reason = hasValidator ? "it may come from another URL" : "it has no ETag or Last-Modified date"
+            return RetrievalPlan(.request, reasons + [reason], canServeStale: canServe)
+        }
+        let place = condition.place.map { _ in "it came over a redirect, whose target alone gets the conditions" }
+        return RetrievalPlan(
+            .revalidate, reasons + (place.map { [$0] } ?? []), conditions: condition.headers, canServeStale: canServe)
+    }
+
+    /// Returns the plan with an expired original of a remote, which the source is asked to confirm.
+    package func plan(
+        importing entry: RemoteEntry, from remote: String, _ plan: RetrievalPlan, now: Timestamp
+    ) -> RetrievalPlan {
+        let canServe = mayServeStale(entry, now: now)
+        let step: RetrievalPlan.Step = options.onlyFromCache ? (canServe ? .stale : .refuse) : .revalidate
+        return RetrievalPlan(
+            step, plan.reasons + ["the remote \(remote) has it, expired"], canServeStale: canServe)
+    }
+}
+
+extension RetrievalPlan {
+    /// Returns the plan with a remote in place of the source.
+    package func taking(from remote: String) -> RetrievalPlan {
+        RetrievalPlan(.remote, reasons + ["the remote \(remote) has it"], canServeStale: canServeStale)
+    }
+
+    fileprivate init(
+        _ step: Step, _ reasons: [String], conditions: [(name: String, value: String)] = [],
+        canServeStale: Bool = false
+    ) {
+        self.init(step: step, reasons: reasons, conditions: conditions, canServeStale: canServeStale)
+    }
+}

@@ -1,0 +1,272 @@
+import KFImaging
+import KFStorage
+import KFSystem
+import KFTerms
+import Synchronization
+
+/// One retrieval on its way through the stages.
+///
+/// One thread at a time works on a job: the one that a stage's queue has handed it to. It reads the stage, works on
+/// values of its own, and enters the next stage. A cancelling thread comes at any time; the lock is all that they share.
+package final class ImageJob: WorkWaiter {
+    /// The images that a job brings.
+    package enum Wanted: Sendable {
+        case one
+        /// One image, for which only the remotes are asked.
+        case oneOfRemotes
+        /// Several images of one source, each in its own way.
+        case several([Retrieval])
+        /// Several images that are made together. The image of the job itself is their original.
+        case together([Retrieval])
+    }
+
+    /// What a job waits for. A cancellation ends the wait.
+    enum Wait: Sendable {
+        case nothing
+        case work(any SharedWork)
+        /// The decision of the retry strategy.
+        case decision(Task<Void, Never>)
+        /// The delay of a retry.
+        case rest
+    }
+
+    struct State: Sendable {
+        fileprivate(set) var stage = Stage.looking
+        fileprivate var wait = Wait.nothing
+        /// Whether the recipient has been notified.
+        fileprivate(set) var isDelivered = false
+        /// Whether it has been notified of a cancellation.
+        fileprivate(set) var isCancelled = false
+        /// The source that is tried, with its options and keys.
+        var retrieval: Retrieval
+        /// Whether the caches have been searched for it, and whether the remotes have been asked.
+        var hasLooked = false
+        var hasAskedRemotes = false
+        /// How many times a look-up was repeated because another process had stored the image.
+        var timesStored = 0
+        /// The number of retries, and the storage of the retry strategy.
+        var retried = 0
+        var userInfo: RetryUserInfo?
+        /// The errors of the sources that failed before.
+        var errors: [PropagationError] = []
+        /// The members of the original's entry in the remote that kf does not know.
+        var membersInRemote: [StrictJSON.Member] = []
+        /// Whether an upload replaces the object in the remote, because it is not what it should be.
+        var replacesInRemote = false
+        /// The number of stores that have not ended, and one more while they are being ordered.
+        fileprivate var openStores = 0
+        /// The results of several images, in their order.
+        var results: [Result<RetrieveImageResult, KingfisherError>] = []
+
+        /// The terms of asking the source, in that stage.
+        var asking: Asking {
+            if case .fetching(let asking) = stage { asking } else { Asking() }
+        }
+    }
+
+    let manager: KingfisherManager
+    /// The retrieval of the call, which alternatives start from.
+    let asked: Retrieval
+    let wanted: Wanted
+    let recipient: any ImageRecipient
+    /// The number of the job among those of its recipient.
+    package let number: Int
+    /// The downloader of every source of the job.
+    let downloader: ImageDownloader
+    /// The stale image that has already been served.
+    let served: FoundFile?
+    /// The token of background work, if no caller waits for all of the job.
+    private let background: BackgroundWork.Token?
+    private let requests = Atomic(0)
+    let state: Mutex<State>
+
+    /// With `asking`, the caches have been searched, and the job begins at its source.
+    package init(
+        _ manager: KingfisherManager, _ retrieval: Retrieval, _ wanted: Wanted = .one,
+        for recipient: any ImageRecipient, number: Int = 0, asking: Asking? = nil, served: FoundFile? = nil
+    ) {
+        self.manager = manager
+        self.wanted = wanted
+        self.recipient = recipient
+        self.number = number
+        self.served = served
+        asked = retrieval
+        downloader = retrieval.options.downloader ?? manager.downloader
+        background = retrieval.options.waitForCache && served == nil ? nil : manager.background.begin()
+        state = Mutex(
+            State(
+                stage: asking.map { .fetching($0) } ?? .looking, retrieval: retrieval,
+                hasLooked: asking != nil || served != nil))
+    }
+
+    /// The images that are made together.
+    var variants: [Retrieval] {
+        if case .together(let retrievals) = wanted { retrievals } else { [] }
+    }
+
+    /// Whether the job is over when no remote has the image.
+    var endsAfterRemotes: Bool {
+        if case .oneOfRemotes = wanted { true } else { false }
+    }
+
+    var wish: Wish {
+        Wish(
+            priority: asked.options.request.priority, progress: asked.options.progress,
+            isForced: asked.options.forceRefresh)
+    }
+
+    /// The number of requests made. The recipient of a cancelled job reads it while a stage may still change it.
+    package var attempts: Int { requests.load(ordering: .relaxed) }
+
+    func countAttempts(_ number: Int) { requests.add(number, ordering: .relaxed) }
+
+    var retrieval: Retrieval { state.withLock { $0.retrieval } }
+
+    var stage: Stage { state.withLock { $0.stage } }
+
+    var asking: Asking { state.withLock { $0.asking } }
+
+    var isDelivered: Bool { state.withLock { $0.isDelivered } }
+
+    /// Whether the job was cancelled.
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    // MARK: Stages
+
+    /// Enters a stage. Returns false if the job was cancelled: it goes no further, unless its image is already being
+    /// stored.
+    @discardableResult
+    func enter(_ next: Stage) -> Bool {
+        state.withLock { state in
+            if case .storing = next {} else if state.isCancelled { return false }
+            assert(state.stage.leads(to: next) || state.isCancelled, "\(state.stage) leads to \(next)")
+            state.stage = next
+            return true
+        }
+    }
+
+    /// Notes that the recipient is notified. Returns false if it already was. Unless it is delivered early, the job ends.
+    func deliver(early: Bool = false) -> Bool {
+        state.withLock { state in
+            if !early { state.stage = .ended }
+            defer { state.isDelivered = true }
+            return !state.isDelivered
+        }
+    }
+
+    /// Changes the parts of a job for several images.
+    func split<Value: Sendable>(_ change: (inout Split, State) -> Value) -> Value? {
+        state.withLock { state in
+            guard case .split(var split) = state.stage else { return nil }
+            defer { state.stage = .split(split) }
+            return change(&split, state)
+        }
+    }
+
+    func waits(for work: any SharedWork) -> Bool {
+        state.withLock { state in
+            if !state.isCancelled { state.wait = .work(work) }
+            return !state.isCancelled
+        }
+    }
+
+    /// Waits for the end of a delay.
+    func rests() { state.withLock { $0.wait = $0.isCancelled ? .nothing : .rest } }
+
+    /// Stops waiting. Returns the work that the job has waited for.
+    @discardableResult
+    func arrive() -> (any SharedWork)? {
+        let wait = state.withLock { state in
+            defer { state.wait = .nothing }
+            return state.wait
+        }
+        if case .work(let work) = wait { return work }
+        return nil
+    }
+
+    func take(_ answer: WorkAnswer, _ turn: inout Turn) {
+        let work = arrive()
+        if isCancelled { return }
+        switch answer {
+        case .download(let answer): manager.take(answer, of: work?.key, self, &turn)
+        case .made(let made, let result): manager.take(result, as: made, self, &turn)
+        }
+    }
+
+    // MARK: Cancelling
+
+    /// Ends the job with `taskCancelled` (1003), unless it has already been delivered. Other waiters still get the image,
+    /// and stores in flight are finished.
+    package func cancel() {
+        let (wait, parts) = state.withLock { state -> (Wait?, [ImageJob]) in
+            if state.isDelivered { return (nil, []) }
+            state.isCancelled = true
+            // The ends of its parts end it.
+            if case .split(let split) = state.stage { return (nil, split.jobs) }
+            state.isDelivered = true
+            defer { state.wait = .nothing }
+            // A cancelled job that is still referenced must not hold what it waited for.
+            if case .nothing = state.wait {} else { state.stage = .ended }
+            return (state.wait, [])
+        }
+        for part in parts { part.cancel() }
+        switch wait {
+        case .work(let work): work.table.leave(work, self)
+        case .decision(let decision): decision.cancel()
+        case .rest: downloader.rests.forget(self)
+        case .nothing: break
+        case nil: return
+        }
+        recipient.take([EndedImage(job: self, result: .failure(.requestError(reason: .taskCancelled)))])
+    }
+
+    /// Cancels the job if it only waits: for its transfer to start, for a retry, or for a decision.
+    package func cancelUnlessStarted() {
+        let (wait, stage) = state.withLock { ($0.wait, $0.stage) }
+        if case .split(let split) = stage { return split.jobs.forEach { $0.cancelUnlessStarted() } }
+        switch wait {
+        case .work(let work) where work.waitsToStart: cancel()
+        case .decision, .rest: cancel()
+        case .nothing, .work: break
+        }
+    }
+
+    /// Asks the retry strategy in a task. Cancelling the job cancels the task and drops its decision.
+    func decide(
+        _ ask: @escaping @Sendable () async -> RetryDecision, then goOn: @escaping @Sendable (RetryDecision) -> Void
+    ) {
+        // An interrupted run does not wait for the decision.
+        guard downloader.rests.beginDeciding(self) else { return cancel() }
+        // The lock prevents that the job is cancelled before its task is stored, or that the task ends before that.
+        state.withLock { [self] state in
+            if state.isCancelled { return }
+            state.wait = .decision(
+                Task {
+                    let decision = await ask()
+                    downloader.rests.endDeciding(self)
+                    arrive()
+                    if !isCancelled { goOn(decision) }
+                })
+        }
+    }
+
+    // MARK: Storing
+
+    /// Waits for the stores of the image, then concludes the job.
+    func wait(forStoresOf ending: consuming ImageEnding, _ turn: inout Turn) {
+        let orders = ending.orders
+        state.withLock { $0.openStores = 1 + orders.count }
+        enter(.storing(ending))
+        for order in orders where order.hasEnded(for: self) { storeEnded(&turn) }
+        storeEnded(&turn)
+    }
+
+    /// Counts a store that has ended. After the last one, the job concludes.
+    func storeEnded(_ turn: inout Turn) {
+        let stage = state.withLock { state -> Stage? in
+            state.openStores -= 1
+            return state.openStores == 0 ? state.stage : nil
+        }
+        if case .storing(let ending)? = stage { manager.conclude(ending, self, &turn) }
+    }
+}

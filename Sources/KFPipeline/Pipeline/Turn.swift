@@ -1,0 +1,92 @@
+import KFRemote
+import KFTerms
+
+/// A recipient of ended images.
+package protocol ImageRecipient: AnyObject, Sendable {
+    /// Takes several ended images at once. Called from any thread; must not block.
+    func take(_ ended: [EndedImage])
+}
+
+/// The end of one image: its job and its result.
+package struct EndedImage: Sendable {
+    package let job: ImageJob
+    let result: Result<RetrieveImageResult, KingfisherError>
+
+    /// The results of all images that the job was to bring, in their order.
+    package var results: [Result<RetrieveImageResult, KingfisherError>] {
+        switch job.wanted {
+        case .one, .oneOfRemotes: return [result]
+        case .several(let retrievals), .together(let retrievals):
+            let results = job.state.withLock { $0.results }
+            return results.isEmpty ? retrievals.map { _ in result } : results
+        }
+    }
+}
+
+/// What the stages on one thread hand on: stores, jobs whose sources are asked, requests to remotes, retries and ended
+/// images. Handing on several together costs less than each alone.
+struct Turn {
+    private var groups: [(cache: ImageCache, orders: [StoreOrder], urgent: Bool)] = []
+    /// The number of stores.
+    private(set) var stores = 0
+    private var first: ContinuousClock.Instant?
+    /// The jobs whose sources are asked.
+    var jobs: [ImageJob] = []
+    var requests: [CacheLayerRequest] = []
+    /// The retries. They begin to wait when all jobs with the same work have been notified, so that they wait together.
+    var rests: [RestQueue.Wish] = []
+    private var ended: [EndedImage] = []
+
+    var isEmpty: Bool { stores == 0 && jobs.isEmpty && requests.isEmpty && rests.isEmpty && ended.isEmpty }
+
+    /// Runs a stage, and hands on what follows from it.
+    static func run(_ stage: (inout Turn) -> Void) {
+        var turn = Turn()
+        stage(&turn)
+        turn.flush()
+    }
+
+    /// Adds the stores of one image. Those in one cache are committed together.
+    mutating func store(_ group: [StoreOrder], urgent: Bool) {
+        guard !group.isEmpty else { return }
+        if first == nil { first = .now }
+        stores += group.count
+        group.forEachGroup(of: { $0.cache }) { groups.append(($0[0].cache, $0, urgent)) }
+    }
+
+    func isOlder(than span: Duration) -> Bool { first.map { $0.duration(to: .now) > span } ?? false }
+
+    /// Adds the end of a job, unless it has already been delivered.
+    mutating func end(_ job: ImageJob, _ result: Result<RetrieveImageResult, KingfisherError>) {
+        if job.deliver() { ended.append(EndedImage(job: job, result: result)) }
+    }
+
+    /// Delivers the image of a job whose stores have not begun.
+    func deliver(early job: ImageJob, _ result: RetrieveImageResult) {
+        if job.deliver(early: true) { job.recipient.take([EndedImage(job: job, result: .success(result))]) }
+    }
+
+    mutating func flush() {
+        let turn = self
+        self = Turn()
+        turn.groups.forEachGroup(of: { $0.cache }) { mine in
+            mine[0].cache.submit(mine.map(\.orders), urgent: mine.contains { $0.urgent })
+        }
+        turn.jobs.forEachGroup(of: { $0.manager }) { $0[0].manager.fetch($0) }
+        turn.requests.forEachGroup(of: { $0.remote }) { $0[0].remote.start($0) }
+        turn.rests.forEachGroup(of: { $0.job.downloader }) { $0[0].job.downloader.rests.rest($0) }
+        turn.ended.forEachGroup(of: { $0.job.recipient }) { $0[0].job.recipient.take($0) }
+    }
+}
+
+extension Array {
+    /// Calls `body` with the elements of each owner, in their order. There is nearly always only one owner.
+    func forEachGroup(of owner: (Element) -> AnyObject, _ body: ([Element]) -> Void) {
+        var rest = self
+        while let first = rest.first.map(owner) {
+            if rest.allSatisfy({ owner($0) === first }) { return body(rest) }
+            body(rest.filter { owner($0) === first })
+            rest.removeAll { owner($0) === first }
+        }
+    }
+}
