@@ -102,7 +102,7 @@ let package = Package(
             name: "KFMeasuringTests", dependencies: ["KFImaging", "KFStorage", "KFLists", "Support"],
             swiftSettings: strict),
         .testTarget(
-            name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd",
+            name: "EndToEnd", dependencies: ["kf", "Command", "Support"], path: "Tests/EndToEnd",
             exclude: ["demo.sh", "remotes.py", "shards.py"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

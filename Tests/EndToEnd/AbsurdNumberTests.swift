@@ -79,7 +79,7 @@ extension EndToEnd {
 
         private static func check(_ kf: KFCommand, _ arguments: [String]) async {
             do {
-                let result = try await kf.run(arguments)
+                let result = try await kf.call(arguments)
                 #expect((0...4).contains(result.status), "\(result)")
                 if result.status == 2 {
                     #expect(result.errorLines.count == 1 && result.errors.hasPrefix("kf: "), "\(result)")

@@ -11,6 +11,17 @@ package struct CommandResult: Sendable, CustomStringConvertible {
     /// The most memory that it held, in bytes.
     package let peakMemory: Int
 
+    package init(
+        command: String, status: Int32, standardOutput: Data, standardError: Data, wall: Duration, peakMemory: Int
+    ) {
+        self.command = command
+        self.status = status
+        self.standardOutput = standardOutput
+        self.standardError = standardError
+        self.wall = wall
+        self.peakMemory = peakMemory
+    }
+
     package var output: String { String(decoding: standardOutput, as: UTF8.self) }
     package var errors: String { String(decoding: standardError, as: UTF8.self) }
     package var outputLines: [String] { Self.lines(output) }

@@ -159,8 +159,7 @@ struct RetrievalSettings: Sendable {
             downloader.onHostRest = { waits.tell($0, $1) }
         }
         let manager = KingfisherManager(cache: cache(common), downloader: ImageDownloader(downloader))
-        // Never released: the end of the process frees all at once, and taking it apart is a seventh of a hit's work.
-        _ = Unmanaged.passRetained(manager)
+        Session.current.keep(manager)
         return manager
     }
 }

@@ -14,6 +14,7 @@ package final class Session: Sendable {
     let color = Mutex(ColorChoice.auto)
     let messages = RepeatedMessages()
     let line = StatusLine()
+    private let manager = Mutex<KingfisherManager?>(nil)
 
     /// Creates a session with the streams and the environment of the process, unless others are given.
     package init(
@@ -32,6 +33,10 @@ package final class Session: Sendable {
 
     /// Makes this session the one that runs.
     func begin() { Self.present.withLock { $0 = self } }
+
+    /// Keeps the manager of the command as long as the session. The session of a process is never released: the end of the
+    /// process frees all at once, and taking a manager apart is a seventh of a hit's work.
+    func keep(_ manager: KingfisherManager) { self.manager.withLock { $0 = manager } }
 
     package static var processEnvironment: [String: String] {
         var result: [String: String] = [:]

@@ -55,7 +55,7 @@ enum AVIFTools {
         try folder.write("in.avif", Data(bytes))
         let paths = [folder.path("in.avif").path, folder.path("out.png").path]
         let depth = isGray ? ["-d", "16"] : []
-        try run("avifdec", ["--no-strict", "--index", String(frame)] + depth + paths)
+        try run("avifdec", ["--no-strict", "--png-compress", "0", "--index", String(frame)] + depth + paths)
         let bitmap = try ImageDecoder.decode(Array(Data(contentsOf: folder.path("out.png")))).bitmap
         let info = try bytes.withRaw { try ImageProbe.probe($0) }
         return info.bitDepth == 8 ? try bitmap.reducedToEightBits() : bitmap
