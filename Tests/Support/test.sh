@@ -23,7 +23,22 @@ run() {
                 else if (failed(line)) failures[++count] = line
             }
         }
+        function slowest(  place, best, test) {
+            if (slow) print "Tests that took more than 1 s: " slow
+            for (place = 1; place <= 10 && place <= slow; place++) {
+                best = ""
+                for (test in took) if (best == "" || took[test] > took[best]) best = test
+                printf "%7.1f s  %s\n", took[best], best
+                delete took[best]
+            }
+        }
+        /^(✘|✔) Test .* (passed|failed) after [0-9.]+ seconds/ && !/^(✘|✔) Test run with/ {
+            match($0, / after [0-9.]+ seconds/)
+            seconds = substr($0, RSTART + 7) + 0
+            if (seconds > 1) { slow++; took[substr($0, index($0, "Test ") + 5, RSTART - index($0, "Test ") - 12)] = seconds }
+        }
         /^(✘|✔) Test run with/ {
+            slowest()
             for (line = 1; line <= count; line++) print failures[line]
             if (tests) print "Tests in all: " tests " + " $5 " = " tests + $5
         }
