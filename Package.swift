@@ -50,7 +50,7 @@ let package = Package(
             name: "KFStorage", dependencies: ["KFSystem", "CSQLite", "CCrypto", "CSystem"],
             swiftSettings: optimizedFiles,
             linkerSettings: archives("sqlite3", "crypto")),
-        .target(name: "KFNetwork", dependencies: ["CCurl", "CZlib"], swiftSettings: strict),
+        .target(name: "KFNetwork", dependencies: ["KFSystem", "CCurl", "CZlib"], swiftSettings: strict),
         .target(
             name: "KFTerms", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork"], swiftSettings: strict),
         .target(

@@ -34,4 +34,7 @@ extension String {
 extension UInt8 {
     /// Whether it is a space, a tab or a carriage return.
     @inlinable package var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0d }
+
+    /// Whether it is a hexadecimal digit, with letters in lower case.
+    @inlinable package var isLowercaseHex: Bool { self &- 0x30 < 10 || self &- 0x61 < 6 }
 }

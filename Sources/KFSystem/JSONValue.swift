@@ -1,6 +1,5 @@
 /// A value that can be a member of a JSON object.
 package protocol JSONValue: SendableMetatype {
-    /// Appends the value to JSON text.
     func append(to text: inout String)
 }
 

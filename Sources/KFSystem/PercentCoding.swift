@@ -1,6 +1,5 @@
 /// Percent-encoding in URLs.
 package enum PercentCoding {
-    /// Returns the escape of a byte.
     package static func encode(_ byte: UInt8) -> String { "%" + byte.digits(2, radix: 16, uppercase: true) }
 
     /// Decodes the escapes. Bytes that are not UTF-8 become U+FFFD.

@@ -2,7 +2,6 @@ import CSystem
 
 /// Facts and settings of the whole process.
 package enum ProcessState {
-    /// Whether the calling thread is the process's main thread.
     package static var isMainThread: Bool { kf_is_main_thread() != 0 }
 
     /// Configures malloc to keep freed memory for reuse and to grow the heap in larger steps. This halves the page

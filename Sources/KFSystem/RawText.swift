@@ -98,7 +98,6 @@ package enum RawText {
 }
 
 extension String {
-    /// Returns whether the text's UTF-8 has this byte.
     package func contains(byte: UInt8) -> Bool {
         let found = utf8.withContiguousStorageIfAvailable { bytes in
             bytes.baseAddress.map { memchr($0, Int32(byte), bytes.count) != nil } ?? false

@@ -15,3 +15,11 @@ extension FixedWidthInteger where Self: SignedInteger {
         return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
     }
 }
+
+extension Duration {
+    /// The duration in nanoseconds; saturates at about 292 years.
+    package var saturatedNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds.multiplied(saturating: 1_000_000_000).adding(saturating: attoseconds / 1_000_000_000)
+    }
+}

@@ -22,12 +22,10 @@ package enum StrictJSON: Equatable, Sendable {
         }
     }
 
-    /// The reason why text is not JSON.
     package struct Problem: Error {
         package let message: String
     }
 
-    /// The maximum depth of nesting.
     package static let deepest = 16
 
     /// Parses one value with nothing behind it.
@@ -37,7 +35,7 @@ package enum StrictJSON: Equatable, Sendable {
     package static func parse(
         _ bytes: [UInt8], keptDepth: Int = deepest, deepest: Int = deepest
     ) throws(Problem) -> StrictJSON {
-        var reader = JSONReader(bytes, keptDepth: keptDepth, deepest: deepest)
+        var reader = JSONReader(bytes: bytes, keptDepth: keptDepth, deepest: deepest)
         return try reader.parse()
     }
 
@@ -52,20 +50,13 @@ package enum StrictJSON: Equatable, Sendable {
     package var int: Int? { if case .number(let text) = self { Int(text) } else { nil } }
 }
 
-/// A parser of one JSON value.
 private struct JSONReader {
-    private let bytes: [UInt8]
+    let bytes: [UInt8]
     /// Values nested deeper than this are checked and not kept.
-    private let keptDepth: Int
+    let keptDepth: Int
     /// Values nested deeper than this are refused.
-    private let deepest: Int
-    private var index = 0
-
-    init(_ bytes: [UInt8], keptDepth: Int, deepest: Int) {
-        self.bytes = bytes
-        self.keptDepth = keptDepth
-        self.deepest = deepest
-    }
+    let deepest: Int
+    var index = 0
 
     mutating func parse() throws(StrictJSON.Problem) -> StrictJSON {
         let result = try value(depth: 0)
@@ -84,10 +75,14 @@ private struct JSONReader {
         while let byte, byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a { index += 1 }
     }
 
-    private mutating func skip(_ text: StaticString) throws(StrictJSON.Problem) {
-        let word = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-        guard bytes[index...].starts(with: word) else { throw problem("expected \(text)") }
-        index += word.count
+    private mutating func skip(_ text: String) throws(StrictJSON.Problem) {
+        guard bytes[index...].starts(with: text.utf8) else { throw problem("expected \(text)") }
+        index += text.utf8.count
+    }
+
+    private mutating func word(_ text: String, _ value: StrictJSON) throws(StrictJSON.Problem) -> StrictJSON {
+        try skip(text)
+        return value
     }
 
     private mutating func value(depth: Int) throws(StrictJSON.Problem) -> StrictJSON {
@@ -97,15 +92,9 @@ private struct JSONReader {
         case UInt8(ascii: "{"): return try object(depth: depth)
         case UInt8(ascii: "["): return try array(depth: depth)
         case UInt8(ascii: "\""): return .string(try string())
-        case UInt8(ascii: "t"):
-            try skip("true")
-            return .bool(true)
-        case UInt8(ascii: "f"):
-            try skip("false")
-            return .bool(false)
-        case UInt8(ascii: "n"):
-            try skip("null")
-            return .null
+        case UInt8(ascii: "t"): return try word("true", .bool(true))
+        case UInt8(ascii: "f"): return try word("false", .bool(false))
+        case UInt8(ascii: "n"): return try word("null", .null)
         case let digit? where digit == UInt8(ascii: "-") || Self.isDigit(digit): return .number(try number())
         case nil: throw problem("unexpected end")
         default: throw problem("expected a value")
@@ -115,47 +104,44 @@ private struct JSONReader {
     private mutating func object(depth: Int) throws(StrictJSON.Problem) -> StrictJSON {
         var members: [StrictJSON.Member] = []
         var names: Set<String> = []
-        try skip("{")
-        skipSpace()
-        if byte == UInt8(ascii: "}") {
-            index += 1
-            return .object([])
+        try forEachItem(until: UInt8(ascii: "}")) { reader throws(StrictJSON.Problem) in
+            reader.skipSpace()
+            guard reader.byte == UInt8(ascii: "\"") else { throw reader.problem("expected a member's name") }
+            let name = try reader.string()
+            guard names.insert(name).inserted else { throw reader.problem("duplicate member \"\(name)\"") }
+            reader.skipSpace()
+            try reader.skip(":")
+            let member = StrictJSON.Member(name: name, value: try reader.value(depth: depth + 1))
+            if depth <= reader.keptDepth { members.append(member) }
         }
-        while true {
-            skipSpace()
-            guard byte == UInt8(ascii: "\"") else { throw problem("expected a member's name") }
-            let name = try string()
-            guard names.insert(name).inserted else { throw problem("duplicate member \"\(name)\"") }
-            skipSpace()
-            try skip(":")
-            let member = StrictJSON.Member(name: name, value: try value(depth: depth + 1))
-            if depth <= keptDepth { members.append(member) }
-            if try !goesOn(until: UInt8(ascii: "}")) { return .object(members) }
-        }
+        return .object(members)
     }
 
     private mutating func array(depth: Int) throws(StrictJSON.Problem) -> StrictJSON {
         var values: [StrictJSON] = []
-        try skip("[")
-        skipSpace()
-        if byte == UInt8(ascii: "]") {
-            index += 1
-            return .array([])
+        try forEachItem(until: UInt8(ascii: "]")) { reader throws(StrictJSON.Problem) in
+            let element = try reader.value(depth: depth + 1)
+            if depth <= reader.keptDepth { values.append(element) }
         }
-        while true {
-            let element = try value(depth: depth + 1)
-            if depth <= keptDepth { values.append(element) }
-            if try !goesOn(until: UInt8(ascii: "]")) { return .array(values) }
-        }
+        return .array(values)
     }
 
-    /// Skips a comma and returns true, or skips the end and returns false.
-    private mutating func goesOn(until end: UInt8) throws(StrictJSON.Problem) -> Bool {
-        skipSpace()
-        guard let byte else { throw problem("unexpected end") }
-        guard byte == end || byte == UInt8(ascii: ",") else { throw problem("expected a comma") }
+    /// Skips a bracket, calls `read` for each item behind it, and skips the commas between them and the end.
+    private mutating func forEachItem(
+        until end: UInt8, _ read: (inout JSONReader) throws(StrictJSON.Problem) -> Void
+    ) throws(StrictJSON.Problem) {
         index += 1
-        return byte != end
+        skipSpace()
+        var isOver = byte == end
+        if isOver { index += 1 }
+        while !isOver {
+            try read(&self)
+            skipSpace()
+            guard let byte else { throw problem("unexpected end") }
+            guard byte == end || byte == UInt8(ascii: ",") else { throw problem("expected a comma") }
+            index += 1
+            isOver = byte == end
+        }
     }
 
     private mutating func number() throws(StrictJSON.Problem) -> String {

@@ -26,7 +26,6 @@ package final class WorkerPool: Sendable {
         queue = DispatchQueue(label: label, attributes: .concurrent)
     }
 
-    /// Runs `body` on one of the pool's threads.
     package func run<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {

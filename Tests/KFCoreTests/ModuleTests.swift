@@ -7,7 +7,7 @@ import Testing
     private static let allowed: [String: Set<String>] = [
         "KFSystem": [],
         "KFImaging": [],
-        "KFNetwork": [],
+        "KFNetwork": ["KFSystem"],
         "KFStorage": ["KFSystem"],
         "KFTerms": ["KFSystem", "KFImaging", "KFNetwork", "KFStorage"],
         "KFRemote": ["KFTerms", "KFSystem", "KFImaging", "KFNetwork", "KFStorage"],

@@ -1,13 +1,11 @@
 import Glibc
 
-/// The method of a request.
 package enum TransferMethod: Sendable, Equatable {
     case get, head, put
     /// MKCOL of WebDAV (RFC 4918, 9.3).
     case makeCollection
 }
 
-/// The body of a PUT.
 package enum TransferBody: Sendable {
     case bytes([UInt8])
     case file(TransferFile)

@@ -74,22 +74,14 @@ package final class TransferEngine: Sendable {
 
     private func ensureThread() throws(TransferError) {
         let (mailbox, configuration) = (mailbox, configuration)
-        let problem: TransferError? = life.withLock { life in
+        try life.withLock { life throws(TransferError) in
             switch life {
-            case .running: return nil
-            case .over: return .shutDown
-            case .idle: break
-            }
-            do throws(TransferError) {
-                let thread = try IOThread.start {
-                    TransferLoop.run(mailbox: mailbox, configuration: configuration)
-                }
-                life = .running(thread)
-                return nil
-            } catch {
-                return error
+            case .running: return
+            case .over: throw .shutDown
+            case .idle:
+                life = .running(
+                    try IOThread.start { TransferLoop.run(mailbox: mailbox, configuration: configuration) })
             }
         }
-        if let problem { throw problem }
     }
 }

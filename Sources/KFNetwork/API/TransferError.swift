@@ -1,9 +1,10 @@
+import KFSystem
+
 /// The reason why a transfer failed. `host` is the host of the failed hop, with its port unless that is the scheme's
 /// default. For silence, it may be "the proxy HOST".
 package enum TransferError: Error, Sendable, Equatable {
     /// The transfer was cancelled, or was still waiting when the engine was drained.
     case cancelled
-    /// The engine was shut down.
     case shutDown
 
     // The request.
@@ -36,7 +37,6 @@ package enum TransferError: Error, Sendable, Equatable {
     case insecureRedirect(host: String)
     case forbiddenRedirectScheme(String)
     case invalidRedirect
-    /// The redirect hook refused the redirect.
     case redirectRefused(status: Int)
 
     // Hooks and gates.

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// Options and limits of a transfer.
 public struct TransferOptions: Hashable, Sendable {

@@ -9,10 +9,8 @@ package final class TransferResponse: Sendable {
     }
 }
 
-/// The end of one transfer.
 package struct EndedTransfer: Sendable {
     package let id: UInt64
-    /// The token that the transfer was started with.
     package let token: any AnyObject & Sendable
     package let result: Result<TransferResponse, TransferError>
     /// The address of the server that a failed transfer was connected to; nil if there was none, or after a success, whose

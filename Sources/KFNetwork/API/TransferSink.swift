@@ -6,3 +6,9 @@ package protocol TransferSink: AnyObject, Sendable {
     /// Receives the next bytes of the body, which are valid during the call only.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError)
 }
+
+extension TransferSink {
+    func take(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
+        do throws(SinkError) { try receive(bytes) } catch { throw .sink(error) }
+    }
+}

@@ -1,22 +1,9 @@
 import Glibc
 
-/// An IPv4 or IPv6 address.
 struct IPAddress: Equatable {
-    enum Family { case v4, v6 }
-
-    var family: Family
-    /// 4 or 16 bytes in network order.
-    var bytes: [UInt8]
-
-    init(v4 bytes: some Sequence<UInt8>) {
-        family = .v4
-        self.bytes = Array(bytes)
-    }
-
-    init(v6 bytes: some Sequence<UInt8>) {
-        family = .v6
-        self.bytes = Array(bytes)
-    }
+    /// The 4 bytes of an IPv4 address or the 16 of an IPv6 address, in network order.
+    private let bytes: [UInt8]
+    private var isV4: Bool { bytes.count == 4 }
 
     /// Reads a socket address; nil for a family other than IPv4 and IPv6.
     init?(_ address: UnsafeRawPointer, length: Int) {
@@ -24,10 +11,10 @@ struct IPAddress: Equatable {
         switch Int32(address.loadUnaligned(as: sockaddr.self).sa_family) {
         case AF_INET where length >= MemoryLayout<sockaddr_in>.size:
             let address = address.loadUnaligned(as: sockaddr_in.self)
-            self.init(v4: withUnsafeBytes(of: address.sin_addr) { Array($0) })
+            bytes = withUnsafeBytes(of: address.sin_addr) { Array($0) }
         case AF_INET6 where length >= MemoryLayout<sockaddr_in6>.size:
             let address = address.loadUnaligned(as: sockaddr_in6.self)
-            self.init(v6: withUnsafeBytes(of: address.sin6_addr) { Array($0) })
+            bytes = withUnsafeBytes(of: address.sin6_addr) { Array($0) }
         default: return nil
         }
     }
@@ -40,9 +27,9 @@ struct IPAddress: Equatable {
         var v4 = in_addr()
         var v6 = in6_addr()
         if inet_pton(AF_INET, String(literal), &v4) == 1 {
-            self.init(v4: withUnsafeBytes(of: v4) { Array($0) })
+            bytes = withUnsafeBytes(of: v4) { Array($0) }
         } else if inet_pton(AF_INET6, String(literal), &v6) == 1 {
-            self.init(v6: withUnsafeBytes(of: v6) { Array($0) })
+            bytes = withUnsafeBytes(of: v6) { Array($0) }
         } else {
             return nil
         }
@@ -52,11 +39,9 @@ struct IPAddress: Equatable {
 extension IPAddress: CustomStringConvertible {
     var description: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
-            let family = family == .v4 ? AF_INET : AF_INET6
-            guard let text = inet_ntop(family, bytes, buffer.baseAddress!, socklen_t(INET6_ADDRSTRLEN)) else {
-                return ""
-            }
-            return String(cString: text)
+            let family = isV4 ? AF_INET : AF_INET6
+            let text = inet_ntop(family, bytes, buffer.baseAddress!, socklen_t(INET6_ADDRSTRLEN))
+            return text.map { String(cString: $0) } ?? ""
         }
     }
 }
@@ -65,7 +50,7 @@ extension IPAddress {
     /// Whether the address is on the public internet. An IPv6 address that embeds an IPv4 address (mapped, compatible,
     /// SIIT, NAT64, 6to4, Teredo) is public only if that one is.
     var isPublic: Bool {
-        if family == .v4 { return Self.isPublic(v4: bytes[...]) }
+        if isV4 { return Self.isPublic(v4: bytes[...]) }
         for (prefix, length) in Self.refusedV6 where matches(prefix, bits: length) { return false }
         if matches([0x20, 0x02], bits: 16) { return Self.isPublic(v4: bytes[2..<6]) }  // 6to4
         if matches([0x20, 0x01, 0, 0], bits: 32) {  // Teredo: server, then the client's address inverted
@@ -81,7 +66,7 @@ extension IPAddress {
 
     /// Whether the address is that of this machine.
     var isLoopback: Bool {
-        if family == .v4 { return bytes[0] == 127 }
+        if isV4 { return bytes[0] == 127 }
         let isMapped = matches(Self.zeros.prefix(10) + [0xff, 0xff], bits: 96)
         return isMapped ? bytes[12] == 127 : matches(Self.zeros.prefix(15) + [1], bits: 128)
     }
@@ -123,13 +108,9 @@ extension IPAddress {
 
     /// Returns whether the first `bits` bits match the prefix, which is padded with zero bytes.
     private static func isPrefix(_ prefix: [UInt8], bits: Int, of bytes: ArraySlice<UInt8>) -> Bool {
-        var left = bits
-        for (index, byte) in bytes.enumerated() where left > 0 {
-            let mask: UInt8 = left >= 8 ? 0xff : 0xff << UInt8(8 - left)
-            let expected = index < prefix.count ? prefix[index] : 0
-            if (byte ^ expected) & mask != 0 { return false }
-            left -= 8
+        func number(_ bytes: some Sequence<UInt8>) -> UInt128 {
+            zip(0..<16, bytes).reduce(0) { $0 | UInt128($1.1) << (120 - 8 * $1.0) }
         }
-        return true
+        return (number(bytes) ^ number(prefix)) >> (128 - bits) == 0
     }
 }

@@ -23,10 +23,8 @@ struct ProxyEnvironment {
         return isExcepted(origin.host) ? nil : name
     }
 
-    /// Returns the proxy for the origin; nil without one.
     func proxy(for origin: Origin) -> String? { variable(for: origin).flatMap(lookUp) }
 
-    /// Returns whether NO_PROXY lists the host.
     func isExcepted(_ host: String) -> Bool {
         guard let list = noProxy ?? lookUp("no_proxy") ?? lookUp("NO_PROXY") else { return false }
         if list.trimmingBlanks == "*" { return true }

@@ -18,11 +18,10 @@ final class Connections {
     /// The open sockets. The value is nil until the connection's first request.
     private var sockets: [Int32: Connection?] = [:]
     /// The connections by their ports, because hashing the address text costs more than comparing it.
-    private var named: [Ports: Connection] = [:]
+    private var named: [Ports: [Connection]] = [:]
 
     private let watcher: Watcher?
 
-    /// Creates an empty table that reports opened and closed sockets to the watcher.
     init(kept: Int, watcher: Watcher? = nil) {
         self.watcher = watcher
         self.kept = kept
@@ -47,25 +46,13 @@ final class Connections {
         watcher?.closed(socket)
         guard let known = sockets.removeValue(forKey: socket), let connection = known else { return }
         connection.isOpen = false
-        var others: Connection?
-        var link = named[connection.ports]
-        while let one = link {
-            link = one.next
-            guard one !== connection else { continue }
-            one.next = others
-            others = one
-        }
-        named[connection.ports] = others
+        let others = named[connection.ports]?.filter { $0 !== connection } ?? []
+        named[connection.ports] = others.isEmpty ? nil : others
     }
 
     /// Returns the open connection with these addresses that has carried a request before.
     func find(_ remote: UnsafePointer<CChar>, _ ports: Ports) -> Connection? {
-        var link = named[ports]
-        while let connection = link {
-            if connection.remote.withCString({ strcmp($0, remote) }) == 0 { return connection }
-            link = connection.next
-        }
-        return nil
+        named[ports]?.first { $0.remote.withCString { strcmp($0, remote) } == 0 }
     }
 
     /// Registers a connection that is about to carry its first request. Its socket is the one of `opened` with the
@@ -74,8 +61,7 @@ final class Connections {
         for socket in opened where isUnnamed(socket) {
             guard Self.localPort(of: socket) == ports.local else { continue }
             let connection = Connection(socket: socket, remote: String(cString: remote), ports: ports)
-            connection.next = named[ports]
-            named[ports] = connection
+            named[ports, default: []].append(connection)
             sockets[socket] = connection
             return connection
         }
@@ -83,8 +69,7 @@ final class Connections {
     }
 
     private func isUnnamed(_ socket: Int32) -> Bool {
-        if case .some(nil) = sockets[socket] { return true }
-        return false
+        if case .some(nil) = sockets[socket] { true } else { false }
     }
 
     /// The callback that closes a socket. Its context is the `Connections`.
@@ -114,8 +99,6 @@ final class Connection {
     /// The end of its last transfer.
     var idleSince = MonotonicTime.distantFuture
     fileprivate(set) var isOpen = true
-    /// The next connection with the same ports, to another address.
-    fileprivate var next: Connection?
     fileprivate let ports: Connections.Ports
 
     fileprivate init(socket: Int32, remote: String, ports: Connections.Ports) {

@@ -189,7 +189,6 @@ final class EasyHandle {
 
     var wantsCertificate: Bool { certificateWanted.pointee }
 
-    /// Uses the names and cookies of a share.
     func use(_ share: Share) throws(TransferError) {
         guard self.share !== share else { return }
         try check(kf_easy_set_pointer(pointer, CURLOPT_SHARE, share.pointer))
@@ -210,10 +209,10 @@ final class EasyHandle {
     func isReady(for head: RequestHead) -> Bool { self.head.map { $0.isSame(as: head) } ?? false }
 
     /// Sets the method and the header lines. Each line is "Name: value", or "Name;" for a header without a value.
-    func setUp(_ head: RequestHead, lines: [String], upload: UploadCallbacks) throws(TransferError) {
+    func setUp(_ head: RequestHead, lines: [String], callbacks: CurlCallbacks) throws(TransferError) {
         let method = self.head?.method ?? .get
         self.head = nil
-        if head.method != method { try set(head.method, upload: upload) }
+        if head.method != method { try set(head.method, callbacks) }
         let old = headerList
         headerList = nil
         defer { kf_list_free(old) }
@@ -225,7 +224,7 @@ final class EasyHandle {
         self.head = head
     }
 
-    private func set(_ method: TransferMethod, upload: UploadCallbacks) throws(TransferError) {
+    private func set(_ method: TransferMethod, _ callbacks: CurlCallbacks) throws(TransferError) {
         // This also unsets NOBODY and UPLOAD.
         try set(CURLOPT_HTTPGET, 1)
         try check(kf_easy_set_string(pointer, CURLOPT_CUSTOMREQUEST, method == .makeCollection ? "MKCOL" : nil))
@@ -238,7 +237,7 @@ final class EasyHandle {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, 0)
             try check(
                 kf_easy_set_upload_callbacks(
-                    pointer, Unmanaged.passUnretained(self).toOpaque(), upload.read, upload.seek))
+                    pointer, Unmanaged.passUnretained(self).toOpaque(), callbacks.read, callbacks.seek))
         }
     }
 
@@ -266,7 +265,6 @@ final class EasyHandle {
         return failure
     }
 
-    /// The address of the peer.
     var remoteAddress: String { String(cString: kf_easy_remote_address(pointer)) }
 
     var facts: kf_easy_facts {
@@ -336,16 +334,13 @@ struct RequestHead {
     }
 }
 
-/// The callbacks for the body of a request. Each gets the handle as its context.
-struct UploadCallbacks {
-    var read: kf_bytes_fn
-    var seek: kf_seek_fn
-}
-
 /// The callbacks of a handle. Each gets the handle as its context.
 struct CurlCallbacks {
     var header: kf_bytes_fn
     var body: kf_bytes_fn
     var openSocket: kf_socket_fn
     var beforeRequest: kf_prerequest_fn
+    /// These two supply the body of a request.
+    var read: kf_bytes_fn
+    var seek: kf_seek_fn
 }

@@ -9,7 +9,6 @@ final class Watcher {
         var ready: Int32
     }
 
-    /// The state of a socket.
     private struct Socket {
         /// Whether `closed` reports the closing of the socket. libcurl also watches sockets that it closes by itself.
         var isKnown = false

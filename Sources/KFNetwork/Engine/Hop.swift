@@ -1,3 +1,5 @@
+import KFSystem
+
 /// One request of a transfer: the first, one that follows a redirect, or one repeated with credentials.
 struct Hop {
     var url: TransferURL
@@ -8,14 +10,12 @@ struct Hop {
     var clientCertificate: ClientCertificate?
     /// Whether the server's certificate is accepted without verification.
     var isTrusted: Bool
-    /// The redirects followed before this hop.
     var via: [Redirect] = []
     /// The challenges about which the hook was asked. It is asked once about each origin and kind.
     var challenges: Set<Challenge> = []
 
     /// The number of repetitions that no retry strategy counts, see `Transfer.repetition`.
     var restarts = 0
-    /// Whether the hop opens a new connection.
     var wantsOwnConnection = false
 
     static let maxRestarts = 4
@@ -27,7 +27,6 @@ struct Hop {
         let origin: Origin
     }
 
-    /// Creates the first hop of a transfer.
     init(url: TransferURL, _ start: TransferStart) {
         self.url = url
         headers = start.request.headers
@@ -68,7 +67,7 @@ struct Hop {
     static func headerLines(_ head: RequestHead, signing: AWSSigning?) throws(TransferError) -> [String] {
         var lines: [String] = []
         for (name, value) in head.headers {
-            guard isToken(name), isClean(value) else { throw .invalidRequestHeader(name: name) }
+            guard FieldText.isName(name), FieldText.isValue(value) else { throw .invalidRequestHeader(name: name) }
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
         // Images are compressed already, and a body with a content coding cannot be resumed once decoded.
@@ -76,29 +75,16 @@ struct Hop {
             lines.append("Accept-Encoding: identity")
         }
         if let resumption = head.resumption {
-            guard isClean(resumption.validator) else { throw .invalidRequestHeader(name: "If-Range") }
+            guard FieldText.isValue(resumption.validator) else { throw .invalidRequestHeader(name: "If-Range") }
             lines.append("Range: bytes=\(resumption.offset)-")
             lines.append("If-Range: \(resumption.validator)")
         }
         // libcurl sends Expect with each body, and nginx answers it. 7.88 would sign the removal of a header.
         if head.method == .put, signing == nil { lines.append("Expect:") }
         if let token = signing?.sessionToken {
-            guard isClean(token) else { throw .invalidRequestHeader(name: "x-amz-security-token") }
+            guard FieldText.isValue(token) else { throw .invalidRequestHeader(name: "x-amz-security-token") }
             lines.append("x-amz-security-token: \(token)")
         }
         return lines
-    }
-
-    /// Returns whether the value has no control characters. A line break would start another header, or another
-    /// request.
-    static func isClean(_ value: String) -> Bool {
-        value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
-    }
-
-    private static func isToken(_ name: String) -> Bool {
-        !name.isEmpty
-            && name.utf8.allSatisfy { byte in
-                byte &- 0x30 < 10 || byte | 0x20 &- 0x61 < 26 || "!#$%&'*+-.^_`|~".utf8.contains(byte)
-            }
     }
 }

@@ -10,12 +10,10 @@ final class LoopNotes {
     @exclusivity(unchecked) var resolved: [UInt64] = []
     /// Transfers with a question for a hook.
     @exclusivity(unchecked) var asking: [(transfer: UInt64, question: Question)] = []
-    /// Hosts to pause, with the span of each pause.
     @exclusivity(unchecked) var pauses: [(host: String, span: Duration)] = []
     /// A lower bound of all running transfers' deadlines. A transfer whose deadline becomes earlier lowers it. Progress
     /// only makes deadlines later, and does not change it.
     @exclusivity(unchecked) var nextDeadline = MonotonicTime.distantFuture
-    /// `EngineConfiguration.streamRepetitions`.
     let streamRepetitions: Int
 
     init(streamRepetitions: Int) { self.streamRepetitions = streamRepetitions }

@@ -67,17 +67,11 @@ enum Command: Sendable {
     /// Delivers the answer to the transfer's question with that number.
     case decide(UInt64, question: Int, Verdict)
     /// Admits or refuses transfers, in the order of the questions.
-    case admit([AdmissionQuestion], [Bool])
+    case admit([(transfer: UInt64, question: Int)], [Bool])
     case pause(host: String, until: MonotonicTime)
     /// Stops or allows the start of hops.
     case hold(Bool)
     /// Ends all waiting and later transfers; running ones continue.
     case drain
     case stop
-}
-
-/// A transfer's question whether its hop may start.
-struct AdmissionQuestion: Sendable {
-    let transfer: UInt64
-    let question: Int
 }

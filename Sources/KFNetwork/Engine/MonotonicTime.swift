@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// A time on CLOCK_MONOTONIC, in nanoseconds. An instant of `ContinuousClock` has 16 bytes and computes in attoseconds,
 /// which is too slow for the comparisons in every callback.
@@ -32,15 +33,5 @@ struct MonotonicTime: Comparable, Hashable, Sendable {
         guard self > earlier else { return 0 }
         let (span, overflow) = nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)
         return overflow ? limit : min(limit, span / 1_000_000 + (span % 1_000_000 == 0 ? 0 : 1))
-    }
-}
-
-extension Duration {
-    var saturatedNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        let (sum, carried) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return carried ? (seconds < 0 ? .min : .max) : sum
     }
 }

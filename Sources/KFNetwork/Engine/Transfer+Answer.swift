@@ -9,15 +9,14 @@ extension Transfer {
         guard exchange.cause == nil else { return exchange.phase == .draining }
         exchange.progress(line.count, notes: notes)
         do throws(TransferError) {
-            guard case .head(let status, let fields) = try exchange.parser.accept(line) else { return true }
+            guard let (status, fields) = try exchange.parser.accept(line) else { return true }
             settleConnection(status: status, fields: fields)
-            return review(status: status, fields: fields)
+            return try review(status: status, fields: fields)
         } catch {
             return refuse(error)
         }
     }
 
-    /// Receives bytes of the body.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Reception {
         if exchange.phase == .body, exchange.awaitsDisposition {
             exchange.isPaused = true
@@ -44,27 +43,20 @@ extension Transfer {
             if let length = exchange.head?.contentLength, exchange.received > length {
                 return refuse(.contentRange(detail: "the body is longer than its Content-Range"))
             }
-            if let inflater = exchange.inflater { return decode(bytes, inflater) }
-            do throws(SinkError) {
-                try sink.receive(bytes)
+            do throws(TransferError) {
+                if let inflater = exchange.inflater {
+                    try inflater.receive(bytes, sink)
+                } else {
+                    try sink.take(bytes)
+                }
                 progress?.received(exchange.received, now: notes.now)
                 return true
             } catch {
-                return refuse(.sink(error))
+                return refuse(error)
             }
         case .draining: return exchange.received <= Exchange.drainedBytes
         case .head where exchange.digestChallenge != nil: return exchange.received <= Exchange.drainedBytes
         case .connecting, .head: return refuse(.protocolError(detail: "a body before its head"))
-        }
-    }
-
-    private func decode(_ bytes: UnsafeRawBufferPointer, _ inflater: BodyInflater) -> Bool {
-        do throws(TransferError) {
-            try inflater.receive(bytes, sink.receive)
-            progress?.received(exchange.received, now: notes.now)
-            return true
-        } catch {
-            return refuse(error)
         }
     }
 
@@ -98,7 +90,7 @@ extension Transfer {
         return false
     }
 
-    private func review(status: StatusLine, fields: HeaderFields) -> Bool {
+    private func review(status: StatusLine, fields: HeaderFields) throws(TransferError) -> Bool {
         if hop.usesDigest, exchange.digestChallenge == nil, status.status == 401 {
             // libcurl answers this challenge itself, with the next request of the same hop.
             exchange.digestChallenge = head(status, fields, .untilClose)
@@ -111,13 +103,12 @@ extension Transfer {
             isConditional: status.status == 304 && condition != nil,
             resumption: status.status == 206 ? resumption : nil,
             redirects: hop.via.count)
-        switch HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
+        switch try HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
         case .deliver(let framing): return deliver(head(status, fields, framing))
         case .follow(let target):
             exchange.redirect = (head(status, fields, .untilClose), target)
             exchange.drain(notes: notes)
             return true
-        case .refuse(let error): return refuse(error)
         case .fail:
             // The framing of a refused head may itself be malformed.
             let framing = (try? BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")) ?? .untilClose

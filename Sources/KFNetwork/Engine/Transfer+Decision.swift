@@ -86,17 +86,18 @@ extension Transfer {
         var headers = request.headers
         if request.url != proposed.url.bare {
             let terms = self.request.terms
-            switch HeadReview(redirectTo: request.url, from: hop.url, after: hop.via.count, terms) {
-            case .follow(let target):
-                guard let redirect = proposed.via.last else { return .answer(.failure(.invalidRedirect)) }
-                next = hop.following(to: target, by: redirect.leading(to: target), terms)
-                let allowed = next.headers
-                // Headers that the hook passed on unchanged were meant for the origin that the server named.
-                headers.removeAll { header in
-                    proposed.headers.contains { $0 == header } && !allowed.contains { $0 == header }
-                }
-            case .refuse(let error): return .answer(.failure(error))
-            case .deliver, .fail: return .answer(.failure(.invalidRedirect))
+            let target: TransferURL
+            do throws(TransferError) {
+                target = try HeadReview.target(request.url, from: hop.url, after: hop.via.count, terms)
+            } catch {
+                return .answer(.failure(error))
+            }
+            guard let redirect = proposed.via.last else { return .answer(.failure(.invalidRedirect)) }
+            next = hop.following(to: target, by: redirect.leading(to: target), terms)
+            let allowed = next.headers
+            // Headers that the hook passed on unchanged were meant for the origin that the server named.
+            headers.removeAll { header in
+                proposed.headers.contains { $0 == header } && !allowed.contains { $0 == header }
             }
         }
         next.headers = headers

@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import KFSystem
 
 extension Transfer {
     /// Sets up a handle for the current hop. The transfer must stay alive while the handle is in the multi handle.
@@ -21,7 +22,7 @@ extension Transfer {
             resumption: resumption)
         if !handle.isReady(for: head) {
             let lines = try Hop.headerLines(head, signing: request.signing)
-            try handle.setUp(head, lines: lines, upload: Reactions.upload)
+            try handle.setUp(head, lines: lines, callbacks: Reactions.all)
         }
         if request.method == .put { try handle.setBodySize(request.body?.size ?? 0) }
         if watchesCertificateRequests { try handle.watchCertificateRequests() }
@@ -52,7 +53,7 @@ extension Transfer {
     private func setup(receiveBufferSize: Int) throws(TransferError) -> HandleSetup {
         let options = request.terms.options
         let isSecure = hop.url.origin.isSecure
-        if !Hop.isClean(options.userAgent) { throw .invalidRequestHeader(name: "User-Agent") }
+        if !FieldText.isValue(options.userAgent) { throw .invalidRequestHeader(name: "User-Agent") }
         if let signing = request.signing, !signing.isSendable { throw .invalidRequestHeader(name: "Authorization") }
         let (proxy, noProxy) = try proxies()
         return HandleSetup(
@@ -91,9 +92,7 @@ extension Transfer {
 /// libcurl's callbacks, whose context is the handle. The loop keeps the transfer alive while it is in the multi handle.
 private enum Reactions {
     static let all = CurlCallbacks(
-        header: header, body: body, openSocket: openSocket, beforeRequest: beforeRequest)
-
-    static let upload = UploadCallbacks(
+        header: header, body: body, openSocket: openSocket, beforeRequest: beforeRequest,
         read: { buffer, _, count, context in
             let room = UnsafeMutableRawBufferPointer(start: buffer, count: count)
             let transfer = Reactions.transfer(context)
@@ -147,7 +146,6 @@ private enum Reactions {
 
 /// The checks of the connection that libcurl has chosen for a transfer.
 extension Transfer {
-    /// Records a socket that was opened for this hop.
     func opened(_ socket: Int32) {
         exchange.openedSockets.append(socket)
         connections.opened(socket)

@@ -17,7 +17,6 @@ final class Transfer {
         case wait
         /// Continue the transfer unchanged.
         case proceed
-        /// Start the hop.
         case start
     }
 
@@ -73,7 +72,6 @@ final class Transfer {
         request.resumption.flatMap { $0.location == hop.url.bare ? $0 : nil }
     }
 
-    /// Starts a hop.
     func begin(on handle: EasyHandle) {
         self.handle = handle
         endedCleanly = false
@@ -134,7 +132,7 @@ final class Transfer {
             return .answer(.failure(.truncated(expected: expected, got: exchange.received)))
         }
         if let inflater = exchange.inflater {
-            do throws(TransferError) { try inflater.finish(sink.receive) } catch { return .answer(.failure(error)) }
+            do throws(TransferError) { try inflater.finish(sink) } catch { return .answer(.failure(error)) }
         }
         progress?.finish(exchange.received)
         metrics.spans.total = MonotonicTime.now.nanoseconds - firstStart.nanoseconds

@@ -21,12 +21,13 @@ final class TransferLoop {
     @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
     private let shares = Shares()
     @exclusivity(unchecked) private var latestURL: TransferURL?
-    /// Ended transfers that are still to be reported.
     @exclusivity(unchecked) private var deliveries = Outbox<EndedTransfer>()
     /// The time at which the oldest of them ended.
     @exclusivity(unchecked) private var oldestDelivery = MonotonicTime.distantFuture
     /// The gates that were undecided in this turn.
-    @exclusivity(unchecked) private var admissions = Outbox<(gate: any TransferGate, asked: AdmissionQuestion)>()
+    @exclusivity(unchecked) private var admissions = Outbox<
+        (gate: any TransferGate, asked: (transfer: UInt64, question: Int))
+    >()
     @exclusivity(unchecked) private var rests = RestQueue()
     @exclusivity(unchecked) private var orders: UInt64 = 0
 
@@ -95,7 +96,6 @@ final class TransferLoop {
         }
     }
 
-    /// Ends all transfers with an error.
     private func abandon(_ error: TransferError) {
         for transfer in running { detach(transfer) }
         running = []
@@ -230,8 +230,7 @@ final class TransferLoop {
                 pondering[ticket.id] = transfer
                 ask(.admission, for: transfer)
                 guard let gate else { continue }
-                let asked = AdmissionQuestion(transfer: ticket.id, question: transfer.questions)
-                admissions.append((gate, asked), to: transfer.start.receiver)
+                admissions.append((gate, (ticket.id, transfer.questions)), to: transfer.start.receiver)
                 continue
             case .later(let span): rest(transfer, for: span)
             case .ended:

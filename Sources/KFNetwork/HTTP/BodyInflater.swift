@@ -1,4 +1,5 @@
 import CZlib
+import KFSystem
 
 /// Decodes a body in the gzip or deflate coding as it arrives, and limits the decoded size: 64 KiB of gzip can contain
 /// 64 MiB. A body without gzip's signature is passed on unchanged: only its Content-Encoding is wrong.
@@ -12,8 +13,6 @@ final class BodyInflater {
         /// The body is passed on unchanged.
         case passing
     }
-
-    typealias Receiver = (UnsafeRawBufferPointer) throws(SinkError) -> Void
 
     private static let blockSize = 64 << 10
 
@@ -38,29 +37,23 @@ final class BodyInflater {
         stream.deallocate()
     }
 
-    func receive(_ bytes: UnsafeRawBufferPointer, _ pass: Receiver) throws(TransferError) {
-        guard case .begin = stage else { return try take(bytes, pass) }
+    func receive(_ bytes: UnsafeRawBufferPointer, _ sink: any TransferSink) throws(TransferError) {
+        guard case .begin = stage else { return try take(bytes, sink) }
         held += bytes
         guard held.count >= 2 else { return }
         try begin()
         let first = held
         held = []
-        let result = first.withUnsafeBytes { bytes in
-            Result { () throws(TransferError) in try take(bytes, pass) }
-        }
-        try result.get()
+        try first.withBytes { bytes throws(TransferError) in try take(bytes, sink) }
     }
 
     /// Ends the body. Throws if the compressed stream is incomplete, even if the body has its announced length.
-    func finish(_ pass: Receiver) throws(TransferError) {
+    func finish(_ sink: any TransferSink) throws(TransferError) {
         switch stage {
         case .inflating: throw damage("it ends early")
         case .begin where !held.isEmpty:
             stage = .passing
-            let result = held.withUnsafeBytes { bytes in
-                Result { () throws(TransferError) in try give(bytes, pass) }
-            }
-            try result.get()
+            try held.withBytes { bytes throws(TransferError) in try give(bytes, sink) }
         case .begin, .ended, .passing: break
         }
     }
@@ -86,16 +79,16 @@ final class BodyInflater {
         stage = .inflating
     }
 
-    private func take(_ bytes: UnsafeRawBufferPointer, _ pass: Receiver) throws(TransferError) {
-        if case .passing = stage { return try give(bytes, pass) }
+    private func take(_ bytes: UnsafeRawBufferPointer, _ sink: any TransferSink) throws(TransferError) {
+        if case .passing = stage { return try give(bytes, sink) }
         guard let start = bytes.bindMemory(to: UInt8.self).baseAddress else { return }
         stream.pointee.next_in = UnsafeMutablePointer(mutating: start)
         stream.pointee.avail_in = UInt32(bytes.count)
-        while try step(pass) {}
+        while try step(sink) {}
     }
 
     /// Decodes up to one block. Returns false when the input is used up.
-    private func step(_ pass: Receiver) throws(TransferError) -> Bool {
+    private func step(_ sink: any TransferSink) throws(TransferError) -> Bool {
         if case .ended = stage {
             // Bytes after the last member are padding.
             guard coding == .gzip, stream.pointee.avail_in > 0, stream.pointee.next_in.pointee == 0x1f else {
@@ -112,10 +105,7 @@ final class BodyInflater {
             count = buffer.count - Int(stream.pointee.avail_out)
         }
         let isFull = block.count == Self.blockSize
-        let result = block.withUnsafeBytes { bytes in
-            Result { () throws(TransferError) in try give(bytes, pass) }
-        }
-        try result.get()
+        try block.withBytes { bytes throws(TransferError) in try give(bytes, sink) }
         switch code {
         case Z_STREAM_END:
             stage = .ended
@@ -125,11 +115,11 @@ final class BodyInflater {
         }
     }
 
-    private func give(_ bytes: UnsafeRawBufferPointer, _ pass: Receiver) throws(TransferError) {
+    private func give(_ bytes: UnsafeRawBufferPointer, _ sink: any TransferSink) throws(TransferError) {
         guard !bytes.isEmpty else { return }
         count += Int64(bytes.count)
         guard count <= limit else { throw .tooLarge(limit: limit) }
-        do throws(SinkError) { try pass(bytes) } catch { throw .sink(error) }
+        try sink.take(bytes)
     }
 
     private func damage(_ detail: String) -> TransferError {
@@ -149,10 +139,6 @@ enum ContentCoding: Equatable {
     case unknown(String)
 
     init(_ fields: HeaderFields) {
-        guard fields.contains(.contentEncoding) else {
-            self = .identity
-            return
-        }
         let names = fields.all(.contentEncoding)
             .flatMap { $0.split(separator: ",").map { $0.trimmingBlanks.lowercased() } }
             .filter { !$0.isEmpty && $0 != "identity" }

@@ -1,8 +1,7 @@
-/// The decision about a final head.
+/// The decision about a final head, unless it is refused.
 enum HeadReview {
     case deliver(BodyFraming)
     case follow(TransferURL)
-    case refuse(TransferError)
     /// The status is an error.
     case fail
 
@@ -19,54 +18,42 @@ enum HeadReview {
         var followsRedirects: Bool { method == .get && !isSigned }
     }
 
-    init(status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms) {
+    init(
+        status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms
+    ) throws(TransferError) {
         switch status.status {
         case 301, 302, 303, 307, 308:
             guard terms.followsRedirects, let location = fields[.location], !location.isEmpty else {
                 self = .fail
                 return
             }
-            self = HeadReview(redirectTo: location, from: url, after: terms.redirects, terms.transfer)
-        case 304:
-            self = terms.isConditional ? .deliver(.length(0)) : .refuse(.unexpectedStatus(304))
-        case 206 where terms.resumption == nil && !terms.transfer.accepts(206):
-            self = .refuse(.unexpectedStatus(206))
+            self = .follow(try Self.target(location, from: url, after: terms.redirects, terms.transfer))
+        case 304 where !terms.isConditional: throw .unexpectedStatus(304)
+        case 304: self = .deliver(.length(0))
+        case 206 where terms.resumption == nil && !terms.transfer.accepts(206): throw .unexpectedStatus(206)
         case let code where terms.transfer.accepts(code) && (terms.method == .head || status.hasNoBody):
             // The fields may announce the length of a body that is not sent.
             self = .deliver(.length(0))
         case let code where code == 206 || terms.transfer.accepts(code):
-            do throws(TransferError) {
-                self = .deliver(try Self.framing(status: status, fields: fields, terms: terms))
-            } catch {
-                self = .refuse(error)
-            }
-        default:
-            self = .fail
+            self = .deliver(try Self.framing(status: status, fields: fields, terms: terms))
+        default: self = .fail
         }
     }
 
-    /// Decides whether a redirect may be followed after a number of others.
-    init(redirectTo location: String, from url: TransferURL, after redirects: Int, _ terms: TransferTerms) {
-        let target: TransferURL
-        do {
-            target = try TransferURL(location, relativeTo: url)
-        } catch {
-            self = .refuse(.invalidRedirect)
-            return
-        }
-        guard target.origin.isHTTP else {
-            self = .refuse(.forbiddenRedirectScheme(target.origin.scheme))
-            return
-        }
+    /// Returns the target of a redirect that may be followed after a number of others.
+    static func target(
+        _ location: String, from url: TransferURL, after redirects: Int, _ terms: TransferTerms
+    ) throws(TransferError) -> TransferURL {
+        guard let target = try? TransferURL(location, relativeTo: url) else { throw .invalidRedirect }
+        guard target.origin.isHTTP else { throw .forbiddenRedirectScheme(target.origin.scheme) }
         guard target.origin.isSecure || !url.origin.isSecure else {
-            self = .refuse(.insecureRedirect(host: target.origin.authority))
-            return
+            throw .insecureRedirect(host: target.origin.authority)
         }
         let limit = terms.options.maxRedirects
-        self = redirects < limit ? .follow(target) : .refuse(.tooManyRedirects(limit: limit))
+        guard redirects < limit else { throw .tooManyRedirects(limit: limit) }
+        return target
     }
 
-    /// Returns the framing of a body that is accepted.
     private static func framing(
         status: StatusLine, fields: HeaderFields, terms: Terms
     ) throws(TransferError) -> BodyFraming {

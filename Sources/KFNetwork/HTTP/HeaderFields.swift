@@ -9,7 +9,6 @@ package struct HeaderFields: Sendable, Equatable {
         var value: Range<Int32>
     }
 
-    /// The bytes of all fields.
     package private(set) var bytes: [UInt8] = []
     private var fields: [Field] = []
 
@@ -25,7 +24,6 @@ package struct HeaderFields: Sendable, Equatable {
 
     package var count: Int { fields.count }
 
-    /// Returns the first value of a name.
     package subscript(name: String) -> String? { all(name).first }
 
     package subscript(name: FieldName) -> String? {
@@ -83,7 +81,6 @@ package struct HeaderFields: Sendable, Equatable {
         return lines
     }
 
-    /// Returns the fields of some names alone.
     func only(_ names: [FieldName]) -> HeaderFields {
         var kept = HeaderFields()
         for field in fields where names.contains(field.name) {
@@ -143,7 +140,6 @@ package struct HeaderFields: Sendable, Equatable {
         return number
     }
 
-    /// Returns bytes as text.
     package func text(_ range: Range<Int>) -> String {
         let span = bytes.span.extracting(range)
         if let valid = try? UTF8Span(validating: span) { return String(copying: valid) }

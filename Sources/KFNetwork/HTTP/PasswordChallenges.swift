@@ -1,12 +1,7 @@
 /// The challenges in the WWW-Authenticate fields of a 401.
-struct PasswordChallenges: Equatable {
-    struct Offer: Equatable {
-        /// The scheme in lower case.
-        var scheme: String
-        var realm: String
-    }
-
-    private(set) var offers: [Offer] = []
+struct PasswordChallenges {
+    /// The schemes in lower case, with their realms.
+    private var offers: [(scheme: String, realm: String)] = []
 
     /// Parses the fields. One field may contain several challenges, separated by commas like their parameters (RFC
     /// 9110, 11.6.1).
@@ -21,7 +16,7 @@ struct PasswordChallenges: Equatable {
                 // A bare "name=value" is a parameter of the challenge before it.
                 guard let scheme = words.first, !scheme.utf8.contains(UInt8(ascii: "=")) else { continue }
                 let rest = words.count > 1 ? words[1].trimmingBlanks : ""
-                offers.append(Offer(scheme: scheme.lowercased(), realm: Self.value(of: "realm", in: rest) ?? ""))
+                offers.append((scheme.lowercased(), Self.value(of: "realm", in: rest) ?? ""))
             }
         }
     }

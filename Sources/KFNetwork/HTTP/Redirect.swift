@@ -5,7 +5,6 @@ package struct Redirect: Sendable, Equatable {
     package let url: String
     /// The fields that rule caches.
     package let headers: HeaderFields
-    /// The address of the server.
     package let address: String
     /// Whether the target has user info, so that the next request carries credentials.
     package private(set) var givesCredentials = false
@@ -31,7 +30,6 @@ package struct Redirect: Sendable, Equatable {
         self = leading(to: target)
     }
 
-    /// Returns the redirect with another target.
     func leading(to target: TransferURL) -> Redirect {
         var redirect = self
         redirect.givesCredentials = target.text != target.bare

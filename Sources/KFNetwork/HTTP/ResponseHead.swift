@@ -52,26 +52,20 @@ struct HeadParser {
     /// The limit for the number of header lines; libcurl has none.
     static let maxLines = 256
 
-    /// The result of a line.
-    enum Step {
-        case more
-        /// A final head, completed by its blank line.
-        case head(StatusLine, HeaderFields)
-    }
-
     private var bytes = 0
     private var lines = 0
     private var status: StatusLine?
     private var fields = HeaderFields()
     private var isComplete = false
 
-    mutating func accept(_ raw: UnsafeRawBufferPointer) throws(TransferError) -> Step {
+    /// Takes a line. Returns a final head when its blank line completes it.
+    mutating func accept(_ raw: UnsafeRawBufferPointer) throws(TransferError) -> (StatusLine, HeaderFields)? {
         // Interim responses and trailers count too, because a server could send them without end.
         bytes += raw.count
         lines += 1
         guard bytes <= Self.maxBytes else { throw .badHeaders(detail: "more than 300 KiB of headers") }
         guard lines <= Self.maxLines else { throw .badHeaders(detail: "more than \(Self.maxLines) header lines") }
-        if isComplete { return .more }
+        if isComplete { return nil }
 
         let line = raw.trimmingLineEnd
         guard line.isEmpty || memchr(line.baseAddress!, 0, line.count) == nil else {
@@ -80,11 +74,11 @@ struct HeadParser {
         guard let current = status else {
             status = try StatusLine(line)
             fields.reserve(fields: 16, bytes: 512)
-            return .more
+            return nil
         }
         guard line.isEmpty else {
             try field(line)
-            return .more
+            return nil
         }
         defer {
             status = nil
@@ -92,10 +86,10 @@ struct HeadParser {
         }
         if current.status < 200 {
             guard current.status != 101 else { throw .badHeaders(detail: "an unrequested switch of protocols (101)") }
-            return .more
+            return nil
         }
         isComplete = true
-        return .head(current, fields)
+        return (current, fields)
     }
 
     private mutating func field(_ line: UnsafeRawBufferPointer) throws(TransferError) {
@@ -113,11 +107,10 @@ struct HeadParser {
             throw .badHeaders(detail: "a blank in a header name")
         }
         guard colon < line.count, colon > 0 else { throw .badHeaders(detail: "a header line without a name") }
-        var value = colon + 1
-        while value < line.count, line[value] == 0x20 || line[value] == 0x09 { value += 1 }
-        var end = line.count
-        while end > value, line[end - 1] == 0x20 || line[end - 1] == 0x09 { end -= 1 }
-        fields.append(name, line: UnsafeRawBufferPointer(rebasing: line[..<end]), colon: colon, value: value)
+        let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmingBlanks
+        let start = value.baseAddress! - line.baseAddress!
+        let whole = UnsafeRawBufferPointer(rebasing: line[..<(start + value.count)])
+        fields.append(name, line: whole, colon: colon, value: start)
     }
 }
 

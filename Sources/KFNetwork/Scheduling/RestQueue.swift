@@ -11,7 +11,6 @@ struct RestQueue {
     /// The entries by time. An entry that `ends` does not confirm is void; the first entry is never void.
     private(set) var entries = Heap<Entry>()
 
-    /// The time at which the first rest ends.
     var nextEnd: MonotonicTime? { entries.first?.end }
 
     func contains(_ id: UInt64) -> Bool { ends[id] != nil }

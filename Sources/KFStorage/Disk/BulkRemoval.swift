@@ -42,13 +42,11 @@ struct BulkRemoval {
         var left: [Victim] = []
         let atOnce = victims.count < many
         try slices(of: groups) { slice, connection throws(StorageError) in
-            var folder = ObjectStore.Remover(directory)
             let stored = try connection.storedSize()
             return try Self.work(on: slice) { group throws(StorageError) in
                 // The size when the transaction began, plus its own changes.
                 if let limit, stored.adding(saturating: connection.tally.stored) <= limit { return nil }
-                return try removeObject(
-                    of: group, atOnce: atOnce, naming: names, &folder, connection)
+                return try removeObject(of: group, atOnce: atOnce, naming: names, connection)
             }
         } each: { (done: Outcome) in
             result.removal.add(done.removed)
@@ -58,21 +56,16 @@ struct BulkRemoval {
         }
         left.sort { $0.row < $1.row }
         try slices(of: left) { slice, connection throws(StorageError) in
-            try Self.work(on: slice) { victim throws(StorageError) -> Gone? in
+            try Self.work(on: slice) { victim throws(StorageError) -> (size: Int64, name: EntryName?)? in
                 let name = names ? try connection.name(row: victim.row) : nil
                 try connection.removeDangling(victim)
-                return Gone(size: victim.size, name: name)
+                return (victim.size, name)
             }
         } each: {
             result.removal.add(entries: 1, bytes: $0.size)
             if let note, let name = $0.name { note(name) }
         }
         return result
-    }
-
-    private struct Gone: Sendable {
-        let size: Int64
-        let name: EntryName?
     }
 
     private struct Outcome: Sendable {
@@ -96,20 +89,20 @@ struct BulkRemoval {
     }
 
     private func removeObject(
-        of group: ArraySlice<Victim>, atOnce: Bool, naming: Bool, _ folder: inout ObjectStore.Remover,
-        _ connection: Connection
+        of group: ArraySlice<Victim>, atOnce: Bool, naming: Bool, _ connection: Connection
     ) throws(StorageError) -> Outcome {
         var outcome = Outcome()
-        let still = try unchanged(group, atOnce: atOnce, connection)
+        var still: [Victim] = []
+        for victim in group where try isUnchanged(victim, atOnce: atOnce, connection) { still.append(victim) }
         guard let first = still.first else { return outcome }
         guard let (references, size, object) = try connection.object(row: first.object) else {
-            outcome.dangling = Array(still)
+            outcome.dangling = still
             return outcome
         }
         if references <= still.count, !atOnce {
-            if let file = object.object { try folder.clear(file) }
+            if let file = object.object { try directory.objects.clear(file) }
             try connection.deleteObject(row: object.row, size: size)
-            outcome.dangling = Array(still)
+            outcome.dangling = still
             outcome.freed = object.object?.size ?? 0
         } else {
             for victim in still {
@@ -122,23 +115,14 @@ struct BulkRemoval {
         return outcome
     }
 
-    /// Returns the victims that are unchanged since they were found. When there are many, only their access times are
-    /// read, because a page holds ten times as many of them. Storing an entry again moves its time too.
-    private func unchanged(
-        _ group: ArraySlice<Victim>, atOnce: Bool, _ connection: Connection
-    ) throws(StorageError) -> ArraySlice<Victim> {
-        var still: ArraySlice<Victim> = []
-        for victim in group {
-            if !atOnce, try connection.accessed(row: victim.row) == victim.accessed {
-                still.append(victim)
-                continue
-            }
-            guard atOnce || !sparesUsed, let now = try connection.victim(row: victim.row), now.object == victim.object,
-                !sparesUsed || now.accessed == victim.accessed
-            else { continue }
-            still.append(victim)
-        }
-        return still
+    /// Returns whether a victim is unchanged since it was found. When there are many, only their access times are read,
+    /// because a page holds ten times as many of them. Storing an entry again moves its time too.
+    private func isUnchanged(
+        _ victim: Victim, atOnce: Bool, _ connection: Connection
+    ) throws(StorageError) -> Bool {
+        if !atOnce, try connection.accessed(row: victim.row) == victim.accessed { return true }
+        guard atOnce || !sparesUsed, let now = try connection.victim(row: victim.row) else { return false }
+        return now.object == victim.object && (!sparesUsed || now.accessed == victim.accessed)
     }
 
     /// The results of a slice, and whether the whole removal is finished.
@@ -161,7 +145,7 @@ struct BulkRemoval {
 
     /// Calls `body` with the remaining items, in one transaction each time, until all are done.
     private func slices<Item: Sendable, Value: Sendable>(
-        of items: [Item], _ body: @Sendable (ArraySlice<Item>, Connection) throws(StorageError) -> Done<Value>,
+        of items: [Item], _ body: (ArraySlice<Item>, Connection) throws(StorageError) -> Done<Value>,
         each: (Value) -> Void
     ) throws(StorageError) {
         var next = 0

@@ -12,11 +12,7 @@ extension CacheDirectory {
     func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) -> FileDescriptor {
         // A C string would end at the NUL and name another file.
         guard !name.contains(byte: 0) else { throw .system(call: "open", path: path(name), errno: EXDEV) }
-        // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
-        let raw = try retry("open", path(name)) {
-            name.withPath { kf_open_beneath(version.raw, $0, flags | O_NONBLOCK, mode) }
-        }
-        return FileDescriptor(taking: raw, in: versionPath, name)
+        return try .openBeneath(version.raw, name, flags, mode: mode, shownIn: versionPath)
     }
 
     /// Opens a regular file below `v1`; throws `planted` for anything else. The type is checked before the open,
@@ -82,7 +78,7 @@ extension CacheDirectory {
     func clear(_ name: String) throws(StorageError) {
         do {
             try removeFile(name)
-        } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
+        } catch let error where error.isAbsence {
         } catch .system(_, _, EISDIR) {
             if removeEmptyDirectory(name) { return }
             // Moving a full directory away is one step, whatever it contains.
@@ -124,16 +120,7 @@ extension CacheDirectory {
     /// Creates a directory. Returns false when the name is taken.
     @discardableResult
     func makeDirectory(_ name: String) throws(StorageError) -> Bool {
-        do {
-            try inFolder(of: name, "mkdir") { mkdirat($0, $1, 0o700) }
-            return true
-        } catch .system(_, _, EEXIST) {
-            return false
-        } catch .system(let call, let path, let code) {
-            // The parent directory was deleted; `restoring` can recreate it.
-            if code == ENOENT { throw .system(call: call, path: path, errno: code) }
-            throw .cannotCreateDirectory(path: path, errno: code)
-        }
+        try Self.making { () throws(StorageError) in try inFolder(of: name, "mkdir") { mkdirat($0, $1, 0o700) } }
     }
 
     /// Throws when the name is not a folder, or when a link is on the way to it.

@@ -26,26 +26,26 @@ extension CacheDirectory {
         let flags = O_RDWR | O_CREAT | O_EXCL
         do {
             return TemporaryFile(name: name, file: try open(name, flags, mode: mode))
-        } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
-            try makeTemporaryFolder(String(name.prefix("tmp/00".count)))
+        } catch let error where error.isAbsence {
+            let top = try open("tmp", O_RDONLY | O_DIRECTORY)
+            kf_spread_folders(top.raw)
+            try makeFolder(String(name.prefix("tmp/00".count)))
             return TemporaryFile(name: name, file: try open(name, flags, mode: mode))
         }
-    }
-
-    private func makeTemporaryFolder(_ folder: String) throws(StorageError) {
-        kf_spread_folders(try open("tmp", O_RDONLY | O_DIRECTORY).raw)
-        try makeFolder(folder)
     }
 
     /// Removes files that dead processes left in `tmp`, and objects that were moved aside. The next sweep tries again
     /// with what cannot be removed.
     func reapTemporaries(now: Timestamp) {
         for name in names(in: "tmp") where name.hasPrefix(Self.asideName) { removeTree("tmp/\(name)") }
-        forEachTemporary { name in
-            guard !Self.isOwn(name), let status = status(of: name), !status.isDirectory,
-                status.age(at: now) > Self.temporaryLifetime
-            else { return }
-            unlink(name)
+        leftovers(now: now).forEach(unlink)
+    }
+
+    /// Returns the files in `tmp` that are too old to be still written.
+    func leftovers(now: Timestamp) -> [String] {
+        temporaries.filter { name in
+            guard !Self.isOwn(name), let status = status(of: name), !status.isDirectory else { return false }
+            return status.age(at: now) > Self.temporaryLifetime
         }
     }
 
@@ -57,23 +57,16 @@ extension CacheDirectory {
     }
 
     /// Removes the files that this process is writing.
-    func removeOwnTemporaries() {
-        forEachTemporary { name in
-            if Self.isOwn(name) { unlink(name) }
-        }
-    }
+    func removeOwnTemporaries() { temporaries.filter(Self.isOwn).forEach(unlink) }
 
     private static func isOwn(_ name: String) -> Bool {
         name.utf8.dropFirst("tmp/00/".utf8.count).starts(with: process.utf8)
     }
 
-    /// Calls `body` with the names below `v1` of everything in `tmp` and its folders.
-    func forEachTemporary(_ body: (String) -> Void) {
-        for name in names(in: "tmp") {
-            body("tmp/\(name)")
-            // Anything but a folder yields no names.
-            for inner in names(in: "tmp/\(name)") { body("tmp/\(name)/\(inner)") }
-        }
+    /// The names below `v1` of everything in `tmp` and its folders.
+    private var temporaries: [String] {
+        // Anything but a folder yields no names.
+        names(in: "tmp").flatMap { name in ["tmp/\(name)"] + names(in: "tmp/\(name)").map { "tmp/\(name)/\($0)" } }
     }
 }
 
@@ -144,11 +137,10 @@ extension CacheDirectory {
         return sum
     }
 
-    /// Returns whether the open file is the one at this name.
     func isFile(_ file: borrowing FileDescriptor, at name: String) -> Bool {
         var own = stat()
         guard let placed = status(of: name), fstat(file.raw, &own) == 0 else { return false }
-        return placed.st_ino == own.st_ino && placed.st_dev == own.st_dev
+        return placed.isSameFile(as: own)
     }
 
     /// Writes a small file in `tmp` and moves it into place.

@@ -14,7 +14,6 @@ package final class CacheDirectory: Sendable {
 
     /// The root's path, with symbolic links resolved.
     package let root: String
-    /// The path of `v1`.
     let versionPath: String
     /// The path of the folder of objects, with a slash at its end.
     let objectsPath: String
@@ -88,7 +87,7 @@ package final class CacheDirectory: Sendable {
     /// Whether `root/v1` is still the directory that was opened.
     var isInPlace: Bool {
         guard let current = stat(versionPath), let own = bestEffort({ try version.status() }) else { return false }
-        return own.st_ino == current.st_ino && own.st_dev == current.st_dev
+        return own.isSameFile(as: current)
     }
 
     private static func openRoot(_ path: String, _ access: Access) throws(StorageError) -> FileDescriptor {
@@ -105,22 +104,14 @@ package final class CacheDirectory: Sendable {
     private static func openVersion(
         _ root: Int32, _ path: String, _ access: Access
     ) throws(StorageError) -> FileDescriptor {
-        do {
-            return try openVersion(root, path)
+        let shown = "\(path)/\(versionName)"
+        do throws(StorageError) {
+            return try .open(versionName, in: root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, shown: shown)
         } catch .system(_, _, ENOENT) where access == .create {
             try populate(root, path)
-            return try openVersion(root, path)
-        }
-    }
-
-    private static func openVersion(_ root: Int32, _ path: String) throws(StorageError) -> FileDescriptor {
-        let shown = "\(path)/\(versionName)"
-        do {
-            return try .open(versionName, in: root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, shown: shown)
-        } catch .system(_, _, let code) where code == ELOOP || code == ENOTDIR {
-            guard let status = stat(versionName, in: root) else {
-                throw .system(call: "open", path: shown, errno: code)
-            }
+            return try openVersion(root, path, .existing)
+        } catch let error where error.isAbsence {
+            guard let status = stat(versionName, in: root) else { throw error }
             throw .planted(path: shown, kind: status.kind)
         }
     }
@@ -157,7 +148,7 @@ package final class CacheDirectory: Sendable {
     private static func populate(_ root: Int32, _ path: String) throws(StorageError) {
         try CacheMarker(root: root, path: path).write()
         try make(versionName, in: root, shown: "\(path)/\(versionName)")
-        let version = try openVersion(root, path)
+        let version = try openVersion(root, path, .existing)
         for name in CacheLayout.folders { try make(name, in: version.raw, shown: "\(path)/\(versionName)/\(name)") }
         for name in ["lock", "flights"] {
             let file = try FileDescriptor.open(
@@ -168,12 +159,22 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    private static func make(_ name: String, in directory: Int32, shown path: String) throws(StorageError) {
-        if mkdirat(directory, name, 0o700) == -1, errno != EEXIST {
-            // The parent directory was deleted; `restoring` can recreate it.
-            if errno == ENOENT { throw .system(call: "mkdir", path: path, errno: ENOENT) }
-            throw .cannotCreateDirectory(path: path, errno: errno)
+    /// Runs a call that creates a directory. Returns false when the name is taken.
+    @discardableResult
+    static func making(_ body: () throws(StorageError) -> Void) throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            try body()
+            return true
+        } catch .system(_, _, EEXIST) {
+            return false
+        } catch .system(_, let path, let code) where code != ENOENT {
+            throw .cannotCreateDirectory(path: path, errno: code)
         }
+        // ENOENT: the parent directory was deleted; `restoring` can recreate it.
+    }
+
+    private static func make(_ name: String, in directory: Int32, shown path: String) throws(StorageError) {
+        try making { () throws(StorageError) in try retry("mkdir", path) { mkdirat(directory, name, 0o700) } }
     }
 }
 

@@ -94,7 +94,7 @@ struct CacheMarker {
         let version: FileDescriptor
         do {
             version = try .open("v1", in: root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, shown: path)
-        } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
+        } catch let error where error.isAbsence {
             return false
         }
         if IndexHeader.isOwn(in: version.raw) { return true }

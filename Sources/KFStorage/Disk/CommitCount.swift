@@ -14,7 +14,6 @@ final class CommitCount: Sendable {
     }
 
     private struct Counting {
-        /// Commits of this process.
         var own: Int64 = 0
         var source = Source.unknown
     }

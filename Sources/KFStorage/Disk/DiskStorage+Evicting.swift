@@ -205,14 +205,7 @@ extension DiskStorage {
         let found = try variants(of: key).filter { identifier == nil || $0.key.chain == identifier }
         var removal = Removal()
         if identifier == nil { removal.add(try removePartial(for: key.source, dryRun: dryRun)) }
-        if !dryRun {
-            removal.add(try remove(entries: found, note))
-            return removal
-        }
-        for entry in found {
-            removal.add(entry)
-            note?(EntryName(entry.key))
-        }
+        removal.add(try remove(entries: found, dryRun: dryRun, note))
         return removal
     }
 
@@ -254,21 +247,24 @@ extension DiskStorage {
 
     /// Removes these entries, except those whose content was replaced since they were read. Meant for few entries.
     package func remove(
-        entries: [Entry], _ note: ((EntryName) -> Void)? = nil
+        entries: [Entry], dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
         guard !entries.isEmpty else { return Removal() }
         let directory = session.directory
-        let gone = try writer.perform { connection throws(StorageError) in
-            var gone: [Entry] = []
-            for entry in entries {
-                // Another process may have removed or replaced the entry since it was read.
-                guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
-                else { continue }
-                try connection.remove(row: current.row, from: directory)
-                gone.append(entry)
+        let gone =
+            dryRun
+            ? entries
+            : try writer.perform { connection throws(StorageError) in
+                var gone: [Entry] = []
+                for entry in entries {
+                    // Another process may have removed or replaced the entry since it was read.
+                    guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
+                    else { continue }
+                    try connection.remove(row: current.row, from: directory)
+                    gone.append(entry)
+                }
+                return gone
             }
-            return gone
-        }
         var removal = Removal()
         for entry in gone {
             removal.add(entry)

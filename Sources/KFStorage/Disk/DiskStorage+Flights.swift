@@ -32,7 +32,6 @@ extension DiskStorage {
         flights.withLock { $0.leave(key, file) }
     }
 
-    /// Returns whether no other process has the flight of the key.
     func isFree(_ key: EntryKey, _ file: FileLock) throws(StorageError) -> Bool {
         try flights.withLock { table throws(StorageError) in try table.isFree(key, file) }
     }

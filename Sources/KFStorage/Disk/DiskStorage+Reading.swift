@@ -74,12 +74,8 @@ extension DiskStorage {
         guard let known, let fileExtension = known.fileExtension else { return nil }
         let object = StoredObject(
             digest: digest, fileExtension: fileExtension, size: known.size, modified: 0, pixels: nil)
-        do {
-            return try directory.objects.open(object)
-        } catch {
-            // A file that cannot be read is as good as none.
-            return nil
-        }
+        // A file that cannot be read is as good as none.
+        return bestEffort { try directory.objects.open(object) }
     }
 
     /// Returns the path of the object's file, for display or for another program.
@@ -99,7 +95,8 @@ extension DiskStorage {
         do {
             return try directory.objects.open(entry.object, &status)
         } catch .planted {
-        } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR || code == ENXIO {
+        } catch let error where error.isAbsence {
+        } catch .system(_, _, ENXIO) {
         } catch {
             // The next store of the same bytes replaces a file that cannot be read.
             distrust(entry.object.digest)
@@ -116,7 +113,6 @@ extension DiskStorage {
         writer.submit(urgent: false, optional: true) { connection throws(StorageError) in
             guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
             try connection.remove(row: current.row, from: directory)
-        } completion: { _ in
             // A failure changes nothing: the read is a miss with or without the row, and the next reader tries again.
         }
     }
@@ -127,7 +123,6 @@ extension DiskStorage {
         guard !isReadOnly else { return }
         writer.submit(urgent: false) { connection throws(StorageError) in
             try connection.setModified(.min, object: digest)
-        } completion: { _ in
             // A failure leaves the file as it was, and the next reader finds the damage again.
         }
     }
@@ -136,7 +131,6 @@ extension DiskStorage {
         guard !isReadOnly else { return }
         writer.submit(urgent: false, optional: true) { connection throws(StorageError) in
             try connection.setModified(modified, object: entry.object.digest)
-        } completion: { _ in
         }
     }
 }

@@ -123,23 +123,19 @@ extension DiskStorage {
 
     /// Removes the files of bodies that were linked to an object, not moved to its place.
     private static func dropLinked(_ groups: [[Store]], _ outcomes: [[Store.Outcome]]) {
-        for (group, results) in zip(groups, outcomes) {
-            for (store, outcome) in zip(group, results) {
-                if case .success = outcome { store.staged?.abandon() }
-            }
-        }
+        for case (let store, .success) in pairs(groups, outcomes) { store.staged?.abandon() }
+    }
+
+    private static func pairs(
+        _ groups: [[Store]], _ outcomes: [[Store.Outcome]]
+    ) -> some Sequence<(Store, Store.Outcome)> {
+        zip(groups, outcomes).lazy.flatMap { zip($0, $1) }
     }
 
     private static let repairs = WorkerPool(label: "kf.index.repair", width: 2)
 
     private static func failures(_ groups: [[Store]], _ outcomes: [[Store.Outcome]]) -> Set<Failure> {
-        var found: Set<Failure> = []
-        for (group, results) in zip(groups, outcomes) {
-            for (store, outcome) in zip(group, results) {
-                if let failure = Failure(outcome, of: store) { found.insert(failure) }
-            }
-        }
-        return found
+        Set(pairs(groups, outcomes).compactMap { Failure($1, of: $0) })
     }
 
     /// Repairs what failed, and tries the stores again that failed because of it. `index` is the number of the index.

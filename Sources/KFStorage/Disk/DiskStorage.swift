@@ -73,7 +73,6 @@ package final class DiskStorage: Sendable {
     /// The writer and the inode number of its index, read together.
     var writerAndIndex: (IndexWriter, UInt) { open.withLock { ($0.writer, $0.session.indexNumber) } }
 
-    /// Runs `body` with the connection for reads.
     func read<Value>(
         _ body: (Connection) throws(StorageError) -> sending Value
     ) throws(StorageError) -> sending Value {
@@ -254,12 +253,6 @@ extension DiskStorage {
 
     /// Hashes an entry's file. A file that cannot be read counts as missing.
     private func hashesRight(_ entry: Entry) -> Bool {
-        do throws(StorageError) {
-            guard let file = try open(entry) else { return false }
-            _ = consume file
-            return true
-        } catch {
-            return false
-        }
+        bestEffort { try open(entry) != nil } ?? false
     }
 }

@@ -87,7 +87,6 @@ struct FlightTable {
         letIn(file)
     }
 
-    /// Returns whether no other process has the flight of a key.
     mutating func isFree(_ key: EntryKey, _ file: FileLock) throws(StorageError) -> Bool {
         if flights[key.id] != nil { return true }
         guard try join(file) else { return false }

@@ -53,7 +53,6 @@ final class FollowingHash: Sendable {
     private let queue = Mutex(Queue())
     private let log: CheckpointLog?
 
-    /// Creates a hash that appends its checkpoints to `log`.
     init(recordingIn log: CheckpointLog? = nil) { self.log = log }
 
     /// Sets a reader for all bytes that are hashed. Ignored when some bytes have been hashed already.

@@ -73,7 +73,7 @@ package struct ObjectStore: Sendable {
     func makeFolder(of object: StoredObject) throws(StorageError) {
         do throws(StorageError) {
             try directory.makeFolder(object.folder)
-        } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
+        } catch let error where error.isAbsence {
             try directory.makeDirectory(CacheLayout.objects)
             try directory.makeFolder(object.folder)
         }
@@ -89,8 +89,15 @@ package struct ObjectStore: Sendable {
 
     // MARK: Removing
 
-    /// Frees an object's place, as `CacheDirectory.clear` does.
-    func clear(_ object: StoredObject) throws(StorageError) { try directory.clear(object.file) }
+    /// Frees an object's place, as `CacheDirectory.clear` does. Many are removed at once, so that the folder's check counts
+    /// for a second.
+    func clear(_ object: StoredObject) throws(StorageError) {
+        if bestEffort({ try checkFolder(of: object) }) != nil {
+            let result = object.withFile { unlinkat(directory.version.raw, $0, 0) }
+            if result == 0 || errno == ENOENT { return }
+        }
+        try directory.clear(object.file)
+    }
 
     /// Removes an object's file as far as possible.
     func remove(_ object: StoredObject) { directory.unlink(object.file) }
@@ -102,34 +109,6 @@ package struct ObjectStore: Sendable {
             for name in directory.names(in: path) { directory.removeTree("\(path)/\(name)") }
             // Folders stay, because the next objects need them.
             if directory.status(of: path)?.isDirectory == false { directory.unlink(path) }
-        }
-    }
-
-    /// Frees the places of objects that are removed one after the other. The folder of neighbours is opened once.
-    struct Remover: ~Copyable {
-        private let directory: CacheDirectory
-        private var number: UInt8?
-        /// -1 when the folder cannot be opened.
-        private var raw: Int32 = -1
-
-        init(_ directory: CacheDirectory) { self.directory = directory }
-
-        deinit { if raw >= 0 { close(raw) } }
-
-        /// Frees an object's place, as `CacheDirectory.clear` does.
-        mutating func clear(_ object: StoredObject) throws(StorageError) {
-            if number != object.folderNumber { open(object) }
-            let result = object.withFile { file in
-                raw >= 0 ? unlinkat(raw, file + "objects/00/".utf8.count, 0) : -1
-            }
-            if result == 0 || raw >= 0 && errno == ENOENT { return }
-            try directory.clear(object.file)
-        }
-
-        private mutating func open(_ object: StoredObject) {
-            if raw >= 0 { close(raw) }
-            raw = object.folder.withPath { kf_open_folder_beneath(directory.version.raw, $0) }
-            number = object.folderNumber
         }
     }
 
@@ -155,7 +134,6 @@ package struct ObjectStore: Sendable {
         return digits.utf8.count == 1 ? "0" + digits : digits
     }
 
-    /// Returns the names of files in one of the 256 folders.
     func names(inFolder number: UInt8) throws(StorageError) -> Set<String> {
         // Directory entries are names only: each is checked later without following it.
         let folder = "\(CacheLayout.objects)/\(Self.folderName(number))"
@@ -173,7 +151,6 @@ package struct ObjectStore: Sendable {
     /// Returns the status of a name, without following it; nil when there is nothing.
     func status(named name: String) -> stat? { directory.status(of: "\(CacheLayout.objects)/\(name)") }
 
-    /// Opens a regular file for reading.
     func openFile(named name: String) throws(StorageError) -> FileDescriptor {
         try directory.openFile("\(CacheLayout.objects)/\(name)", O_RDONLY)
     }

@@ -135,7 +135,6 @@ struct PartialBody {
     }
 }
 
-/// The facts that are needed to resume a partial body.
 package struct PartialFacts: Equatable, Sendable {
     /// The URL that was requested, without user info.
     package let url: String

@@ -153,7 +153,6 @@ extension ReadCounts {
     /// The word with the time of the last reset. The words between belong to the sweep, to `CommitCount` and to the
     /// holder of the write lock.
     private static let resetWord = 7
-    /// The first word with the counts of remotes.
     private static let remoteWord = 8
 
     /// Sets the counts to zero. The caller holds the write lock.

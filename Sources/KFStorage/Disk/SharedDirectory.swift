@@ -80,13 +80,8 @@ package final class SharedDirectory: Sendable {
         }
     }
 
-    private func open(
-        _ name: String, _ flags: Int32, in root: Root
-    ) throws(StorageError) -> FileDescriptor {
-        let raw = try retry("open", "\(path)/\(name)") {
-            name.withPath { kf_open_beneath(root.directory.raw, $0, flags | O_NONBLOCK, 0) }
-        }
-        return FileDescriptor(taking: raw, path: "\(path)/\(name)")
+    private func open(_ name: String, _ flags: Int32, in root: Root) throws(StorageError) -> FileDescriptor {
+        try .openBeneath(root.directory.raw, name, flags, shownIn: path)
     }
 
     /// Opens a folder below the root, and creates what is missing of it.
@@ -127,7 +122,6 @@ package final class SharedDirectory: Sendable {
     /// Returns whether `write` gives its temporary files such names.
     private static func isTemporary(_ name: String) -> Bool {
         let digits = name.utf8.dropFirst(temporaryPrefix.utf8.count)
-        return name.hasPrefix(temporaryPrefix) && digits.count == 16
-            && digits.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+        return name.hasPrefix(temporaryPrefix) && digits.count == 16 && digits.allSatisfy(\.isLowercaseHex)
     }
 }

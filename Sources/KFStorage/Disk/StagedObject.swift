@@ -34,7 +34,6 @@ package final class StagedObject: Sendable {
     private let log: CheckpointLog?
     private let state: Mutex<Contents>
 
-    /// Creates a file in `tmp`.
     init(_ directory: CacheDirectory) throws(StorageError) {
         // Read-only from the start, because a published file must not be written to again.
         let temporary = try directory.openTemporary(mode: 0o444)
@@ -224,7 +223,6 @@ package final class StagedObject: Sendable {
         state.isSynchronized = true
     }
 
-    /// The number of bytes appended so far.
     package var size: Int64 { state.withLock { $0.size } }
 
     /// The SHA-256 of the bytes; nil before `finish`.
@@ -258,7 +256,7 @@ package final class StagedObject: Sendable {
             }
             do throws(StorageError) {
                 try place(object)
-            } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
+            } catch let error where error.isAbsence {
                 // The object's folder is missing, or something else is in its place.
                 try directory.objects.makeFolder(of: object)
                 try place(object)

@@ -12,7 +12,6 @@ package enum Store: Sendable {
     /// The result is the new entry; nil when the old one has other bytes by now.
     indirect case keep(Entry, as: EntryKey, EntryFacts)
 
-    /// The result of one store.
     package typealias Outcome = Result<Entry?, StorageError>
 
     /// Bytes that are to be published under a key.
@@ -82,7 +81,6 @@ final class Submission: Sendable {
     let groups: [[Store]]
     /// The outcomes that are known beforehand: of an earlier try, or of stores that cannot succeed.
     let known: [[Store.Outcome?]]?
-    /// The time of submission.
     let time: Timestamp
     private let completion: Completion
     private let progress: Mutex<Progress>

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// The time for which an entry is fresh, from the moment it is stored. Kingfisher's `StorageExpiration`.
 public enum StorageExpiration: Equatable, Sendable {
@@ -25,8 +26,8 @@ public enum StorageExpiration: Equatable, Sendable {
             guard milliseconds > 0 else { return 0 }
             return milliseconds >= 0x1p63 ? nil : Int64(milliseconds)
         case .days(let days):
-            let (span, overflow) = Int64(days).multipliedReportingOverflow(by: Self.millisecondsPerDay)
-            return overflow ? (days > 0 ? nil : 0) : max(0, span)
+            let span = Int64(days).multiplied(saturating: Self.millisecondsPerDay)
+            return span == .max ? nil : max(0, span)
         case .date(let date): return date == .distantFuture ? nil : max(0, date.since(now))
         case .expired: return 0
         }
@@ -83,16 +84,10 @@ public struct Timestamp: Comparable, Hashable, Sendable {
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.milliseconds < b.milliseconds }
 
     /// Returns this time plus a span in milliseconds.
-    public func advanced(by span: Int64) -> Timestamp {
-        let (sum, overflow) = milliseconds.addingReportingOverflow(span)
-        return Timestamp(milliseconds: overflow ? (span > 0 ? .max : .min) : sum)
-    }
+    public func advanced(by span: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds.adding(saturating: span)) }
 
     /// Returns the milliseconds from `other` to this time.
-    public func since(_ other: Timestamp) -> Int64 {
-        let (difference, overflow) = milliseconds.subtractingReportingOverflow(other.milliseconds)
-        return overflow ? (milliseconds > other.milliseconds ? .max : .min) : difference
-    }
+    public func since(_ other: Timestamp) -> Int64 { milliseconds.subtracting(saturating: other.milliseconds) }
 }
 
 /// The clock of the caches: the system's, or a test's.

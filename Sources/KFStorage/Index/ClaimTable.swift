@@ -54,10 +54,8 @@ package final class ClaimTable: Sendable {
         init() throws(StorageError) {
             connection = try Connection(path: "", mode: .create)
             // Nothing of it outlives the process.
-            try connection.execute("PRAGMA journal_mode = OFF")
-            try connection.execute("PRAGMA synchronous = OFF")
-            try connection.execute("CREATE TABLE claims(name INTEGER PRIMARY KEY, owner INTEGER NOT NULL)")
-            try connection.execute("BEGIN")
+            try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+            try connection.execute("CREATE TABLE claims(name INTEGER PRIMARY KEY, owner INTEGER NOT NULL); BEGIN")
         }
 
         func claim(_ name: UInt64, for owner: UInt64) throws(StorageError) -> UInt64 {

@@ -90,7 +90,6 @@ extension Connection {
             """)
     }
 
-    /// Counts everything in one snapshot and returns the differences.
     func countDifferences() throws(StorageError) -> [CountDifference] {
         try reading { () throws(StorageError) in
             try all(Self.totals) { sums in
@@ -128,7 +127,6 @@ extension Connection {
     private static let ageShares = Query("SELECT hour, entries, bytes FROM ages WHERE entries > 0")
     private static let allocated = Query("SELECT CAST(total((size + ?1 - 1) / ?1 * ?1) AS INTEGER) FROM objects")
 
-    /// Returns the entries and bytes by the hour in which they were stored.
     func ages() throws(StorageError) -> [(hour: Int64, entries: Int, bytes: Int64)] {
         try all(Self.ageShares) { (hour: $0.int64(0), entries: Int($0.count(1)), bytes: $0.count(2)) }
     }

@@ -83,8 +83,15 @@ extension Connection {
     func count() throws(StorageError) -> Int { Int(try integer(Self.entryCount)) }
 
     /// Returns the first ranks of the query among the rows after `first`, up to `last`.
-    func ranking(_ query: EntryQuery, after first: Int64, through last: Int64) throws(StorageError) -> [RankedRow] {
-        try ranks(try rankingStatement(query, after: first, through: last))
+    func ranking(
+        _ query: EntryQuery, after first: Int64, through last: Int64, ofLarge: Bool = false
+    ) throws(StorageError) -> [RankedRow] {
+        var found: [RankedRow] = []
+        try forEachRank(query, after: first, through: last, ofLarge: ofLarge) { row in
+            found.append(RankedRow(number: row.int64(0), text: row.text(1), row: row.int64(2)))
+            return true
+        }
+        return found
     }
 
     /// Returns the first ranks from the partial index over large entries; nil if it has too few entries.
@@ -92,7 +99,7 @@ extension Connection {
         guard query.beginsWithLarge, let limit = query.limit, try version >= Schema.version else {
             return nil
         }
-        let found = try ranks(try rankingStatement(query, after: .min, through: .max, ofLarge: true))
+        let found = try ranking(query, after: .min, through: .max, ofLarge: true)
         return found.count == limit ? found : nil
     }
 
@@ -101,10 +108,8 @@ extension Connection {
     /// SQLite sorts only the ranks, in bounded memory; each entry is read when its turn comes.
     func eachEntry(_ query: EntryQuery, _ body: (Entry) -> Bool) throws(StorageError) {
         try reading { () throws(StorageError) in
-            let ranks = try rankingStatement(query, after: .min, through: .max)
-            defer { ranks.finalize() }
-            while try ranks.step() {
-                if let entry = try taggedEntry(row: ranks.int64(2)), !body(entry) { return }
+            try forEachRank(query, after: .min, through: .max) { rank throws(StorageError) in
+                try taggedEntry(row: rank.int64(2)).map(body) ?? true
             }
         }
     }
@@ -113,37 +118,38 @@ extension Connection {
         try first(Self.entryByRow, row) { Self.entry($0, key: nil) }
     }
 
-    /// Returns an entry with its tags.
     func taggedEntry(row: Int64) throws(StorageError) -> Entry? {
         guard let entry = try entry(row: row) else { return nil }
         let tags = try tags(row: row)
         return tags.isEmpty ? entry : entry.with(tags: tags)
     }
 
-    /// Prepares a statement with the condition of a filter. The caller must bind its parameters and finalize it.
-    func filtering(_ filter: EntryFilter, _ sql: String) throws(StorageError) -> Statement {
+    /// Calls `body` with each row after `row` of a statement with the condition of a filter, until it returns false.
+    /// `bind` binds parameters that are not the filter's.
+    func forEach(
+        matching filter: EntryFilter, _ sql: String, after row: Int64 = .min, bind: (Statement) -> Void = { _ in },
+        _ body: (Statement) throws(StorageError) -> Bool
+    ) throws(StorageError) {
         try install(filter)
-        return try temporaryStatement(sql)
-    }
-
-    private func ranks(_ statement: Statement) throws(StorageError) -> [RankedRow] {
+        let statement = try temporaryStatement(sql)
         defer { statement.finalize() }
-        var found: [RankedRow] = []
-        while try statement.step() {
-            found.append(RankedRow(number: statement.int64(0), text: statement.text(1), row: statement.int64(2)))
-        }
-        return found
+        filter.bind(statement, after: row)
+        bind(statement)
+        while try statement.step(), try body(statement) {}
     }
 
-    private func rankingStatement(
-        _ query: EntryQuery, after first: Int64, through last: Int64, ofLarge: Bool = false
-    ) throws(StorageError) -> Statement {
-        let ranks = try filtering(query.filter, query.ranking(ofLarge: ofLarge, hasTags: try hasTags))
-        query.filter.bind(ranks, after: first)
-        last.bind(to: ranks, at: 8)
-        // A negative LIMIT means no limit.
-        Int64(query.limit ?? -1).bind(to: ranks, at: 9)
-        return ranks
+    private func forEachRank(
+        _ query: EntryQuery, after first: Int64, through last: Int64, ofLarge: Bool = false,
+        _ body: (Statement) throws(StorageError) -> Bool
+    ) throws(StorageError) {
+        let sql = query.ranking(ofLarge: ofLarge, hasTags: try hasTags)
+        try forEach(matching: query.filter, sql, after: first) { ranks in
+            last.bind(to: ranks, at: 8)
+            // A negative LIMIT means no limit.
+            Int64(query.limit ?? -1).bind(to: ranks, at: 9)
+        } _: { row throws(StorageError) in
+            try body(row)
+        }
     }
 }
 
@@ -155,7 +161,6 @@ struct AscendingRows {
     private(set) var last: Int64?
     private(set) var count = 0
 
-    /// Creates a check; `path` is the path of the index.
     init(_ path: String, from first: Int64) {
         self.path = path
         self.first = first

@@ -1,12 +1,11 @@
 /// An entry whose row contradicts the rest of the index.
-struct BrokenEntry {
+struct BrokenEntry: Sendable {
     let row: Int64
     let key: EntryKey
     let kind: CacheFinding.Kind
     let detail: String
 }
 
-/// A row of `objects` for a verification.
 struct ObjectRow: Sendable, Equatable {
     let row: Int64
     let object: StoredObject
@@ -19,10 +18,19 @@ struct ObjectRow: Sendable, Equatable {
 }
 
 /// A row of `objects` whose reference count is wrong.
-struct WrongReferences {
+struct WrongReferences: Sendable {
     let row: ObjectRow
     let stored: Int64
     let counted: Int64
+}
+
+/// What a query found in a page of rows.
+struct RowPage<Item: Sendable>: Sendable {
+    let found: [Item]
+    /// The number of rows in the page.
+    let seen: Int
+    /// The first row of the next page; nil if there is none.
+    let next: Int64?
 }
 
 /// The queries of a verification. Each uses one snapshot and takes no lock of the cache's own.
@@ -72,20 +80,12 @@ extension Connection {
         return lines == ["ok"] ? [] : lines
     }
 
-    /// Checks up to `count` entries from row `first` on, in ascending order.
-    ///
-    /// Returns the first row of the next page (nil if there is none), the number of entries checked, and the broken
-    /// ones.
-    func brokenEntries(
-        from first: Int64, count: Int
-    ) throws(StorageError) -> (next: Int64?, seen: Int, broken: [BrokenEntry]) {
-        var rows = AscendingRows(path, from: first)
-        let broken = try all(Self.entriesAfter, first, Int64(count)) { row throws(StorageError) -> BrokenEntry? in
-            let place = try rows.take(row.int64(0))
+    /// Checks up to `count` entries from row `first` on, in ascending order. Returns the broken ones.
+    func brokenEntries(from first: Int64, count: Int) throws(StorageError) -> RowPage<BrokenEntry> {
+        try page(Self.entriesAfter, from: first, count: count) { row, place in
             let key = EntryKey(key: row.text(1), identifier: row.text(2))
             return Self.fault(row, key).map { BrokenEntry(row: place, key: key, kind: $0, detail: $1) }
         }
-        return (rows.next(limit: count), rows.count, broken)
     }
 
     /// The expected types of the five numeric columns.
@@ -110,24 +110,17 @@ extension Connection {
 
     /// Checks the entry of one row; nil if it is sound or does not exist.
     func brokenEntry(row: Int64) throws(StorageError) -> BrokenEntry? {
-        try brokenEntries(from: row, count: 1).broken.first { $0.row == row }
+        try brokenEntries(from: row, count: 1).found.first { $0.row == row }
     }
 
-    /// Returns up to `count` rows of times without an entry, and the first row of the next page; nil at the end.
-    func timesWithoutEntries(from first: Int64, count: Int) throws(StorageError) -> (next: Int64?, found: [Int64]) {
-        try ascending(Self.strayTimes, from: first, count: count)
+    func timesWithoutEntries(from first: Int64, count: Int) throws(StorageError) -> RowPage<Int64> {
+        try page(Self.strayTimes, from: first, count: count) { $1 }
     }
 
-    /// Returns up to `count` objects with a wrong reference count, and the first row of the next page; nil at the end.
-    func wrongReferences(
-        from first: Int64, count: Int
-    ) throws(StorageError) -> (next: Int64?, found: [WrongReferences]) {
-        var rows = AscendingRows(path, from: first)
-        let found = try all(Self.wrongReferences, first, Int64(count)) { row throws(StorageError) -> WrongReferences? in
-            _ = try rows.take(row.int64(0))
-            return Self.objectRow(row).map { WrongReferences(row: $0, stored: row.int64(5), counted: row.int64(6)) }
+    func wrongReferences(from first: Int64, count: Int) throws(StorageError) -> RowPage<WrongReferences> {
+        try page(Self.wrongReferences, from: first, count: count) { row, _ in
+            Self.objectRow(row).map { WrongReferences(row: $0, stored: row.int64(5), counted: row.int64(6)) }
         }
-        return (rows.next(limit: count), found)
     }
 
     /// Corrects a reference count. Returns false if the row has changed since it was counted.
@@ -137,30 +130,32 @@ extension Connection {
             ?? false
     }
 
-    /// Returns up to `count` rows of objects that kf cannot have written and that name no file, and the first row of the
-    /// next page; nil at the end.
-    func unusableObjects(from first: Int64, count: Int) throws(StorageError) -> (next: Int64?, found: [Int64]) {
-        try ascending(Self.unusableObjects, from: first, count: count)
+    /// Returns up to `count` rows of objects that kf cannot have written and that name no file.
+    func unusableObjects(from first: Int64, count: Int) throws(StorageError) -> RowPage<Int64> {
+        try page(Self.unusableObjects, from: first, count: count) { $1 }
     }
 
-    private func ascending(
-        _ query: Query, from first: Int64, count: Int
-    ) throws(StorageError) -> (next: Int64?, found: [Int64]) {
+    /// Returns what `read` finds in up to `count` rows of a query, from row `first` on.
+    private func page<Item: Sendable>(
+        _ query: Query, from first: Int64, count: Int, _ read: (Statement, Int64) -> Item?
+    ) throws(StorageError) -> RowPage<Item> {
         var rows = AscendingRows(path, from: first)
-        let found = try all(query, first, Int64(count)) { row throws(StorageError) in try rows.take(row.int64(0)) }
-        return (rows.next(limit: count), found)
+        let found = try all(query, first, Int64(count)) { row throws(StorageError) in
+            read(row, try rows.take(row.int64(0)))
+        }
+        return RowPage(found: found, seen: rows.count, next: rows.next(limit: count))
     }
 
     /// Returns the usable objects in the order of their rows, which is also the order of their folders.
-    func objects(from first: Int64, to last: Int64) throws(StorageError) -> [ObjectRow] {
-        var rows = AscendingRows(path, from: first)
-        return try all(Self.objectsBetween, first, last) { row throws(StorageError) in
+    func objects(in range: ClosedRange<Int64>) throws(StorageError) -> [ObjectRow] {
+        var rows = AscendingRows(path, from: range.lowerBound)
+        return try all(Self.objectsBetween, range.lowerBound, range.upperBound) { row throws(StorageError) in
             _ = try rows.take(row.int64(0))
             return Self.objectRow(row)
         }
     }
 
-    func objectRow(_ row: Int64) throws(StorageError) -> ObjectRow? { try objects(from: row, to: row).first }
+    func objectRow(_ row: Int64) throws(StorageError) -> ObjectRow? { try objects(in: row...row).first }
 
     /// Returns the reference count that the index keeps for an object; nil if it has no row.
     func references(ofObject row: Int64) throws(StorageError) -> Int64? {
@@ -171,13 +166,11 @@ extension Connection {
     /// cost.
     func entries(ofObjects rows: Set<Int64>) throws(StorageError) -> [Int64: [(row: Int64, key: EntryKey)]] {
         if rows.isEmpty { return [:] }
-        let row = try statement(Self.entryObjects)
-        defer { row.reset() }
         var found: [Int64: [(row: Int64, key: EntryKey)]] = [:]
-        while try row.step() {
-            let object = row.int64(0)
-            guard rows.contains(object) else { continue }
-            found[object, default: []].append((row.int64(1), EntryKey(key: row.text(2), identifier: row.text(3))))
+        try forEach(Self.entryObjects) { row in
+            guard rows.contains(row.int64(0)) else { return }
+            let key = EntryKey(key: row.text(2), identifier: row.text(3))
+            found[row.int64(0), default: []].append((row.int64(1), key))
         }
         return found
     }
@@ -209,14 +202,11 @@ extension Connection {
     /// Returns the sound entries between two rows, up to the first that SQLite cannot read.
     func wholeEntries(from first: Int64, through last: Int64) throws(StorageError) -> [SalvagedEntry] {
         var found: [SalvagedEntry] = []
+        var rows = AscendingRows(path, from: first)
         do throws(StorageError) {
-            let row = try statement(Self.wholeEntries)
-            defer { row.reset() }
-            row.bind(first, last)
-            var rows = AscendingRows(path, from: first)
-            while try row.step() {
+            try forEach(Self.wholeEntries, first, last) { row throws(StorageError) in
                 let place = try rows.take(row.int64(0))
-                guard let entry = Self.entry(row, key: nil), entry.key.places.contains(place) else { continue }
+                guard let entry = Self.entry(row, key: nil), entry.key.places.contains(place) else { return }
                 found.append(SalvagedEntry(entry: entry, host: row.text(21), format: row.text(22)))
             }
         } catch .corruptIndex {

@@ -4,16 +4,7 @@ extension Connection {
     private static let times = Query("SELECT id, accessed, expires FROM times")
     private static let victim = Query(
         "SELECT e.object, e.size, t.accessed FROM entries e JOIN times t ON t.id = e.id WHERE e.id = ?1")
-    private static let sums = Query(
-        """
-        SELECT e.parent IS NOT NULL, e.host, e.format, e.size, e.created, t.expires, e.object, t.accessed
-        FROM entries e LEFT JOIN times t ON t.id = e.id WHERE e.id = ?1
-        """)
     private static let accessed = Query("SELECT accessed FROM times WHERE id = ?1")
-    // RETURNING would double the cost of the deletion.
-    private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1")
-    private static let deleteTime = Query("DELETE FROM times WHERE id = ?1")
-    private static let deleteEntry = Query("DELETE FROM entries WHERE id = ?1")
     private static let name = Query("SELECT key, identifier FROM entries WHERE id = ?1")
     private static let objectByRow = Query("SELECT refs, hash, ext, size, mtime FROM objects WHERE id = ?1")
     private static let dangling = Query(
@@ -24,18 +15,15 @@ extension Connection {
     func evictionOrder(
         after last: EvictionRank?, count: Int, now: Timestamp, uses: [Int64: Timestamp] = [:]
     ) throws(StorageError) -> [EvictionRank] {
-        let row = try statement(Self.times)
-        defer { row.reset() }
         var lowest = LowestRanks(limit: count)
         // An entry used while the clock was ahead would stay until that time. Such entries are evicted first, in order.
         let ahead = now.advanced(by: StorageExpiration.millisecondsPerDay).milliseconds
-        while try row.step() {
+        try forEach(Self.times) { row in
             let accessed = max(row.int64(1), uses[row.int64(0)]?.milliseconds ?? .min)
             let rank = EvictionRank(
                 isFresh: row.int64(2) > now.milliseconds, accessed: accessed > ahead ? accessed - .max : accessed,
                 row: row.int64(0))
-            if let last, rank <= last { continue }
-            lowest.add(rank)
+            if last.map({ rank > $0 }) ?? true { lowest.add(rank) }
         }
         return lowest.sorted()
     }
@@ -61,21 +49,18 @@ extension Connection {
 
     /// Returns up to `count` entries that match `filter`, in the order of rows.
     func victims(_ filter: EntryFilter, after row: Int64, count: Int) throws(StorageError) -> [Victim] {
-        let find = try filtering(
-            filter,
+        var rows = AscendingRows(path, from: row.adding(saturating: 1))
+        var found: [Victim] = []
+        try forEach(
+            matching: filter,
             """
             SELECT e.id, e.object, e.size, t.accessed FROM entries e JOIN times t ON t.id = e.id
             JOIN hosts h ON h.id = e.host \(try filter.condition(hasTags: hasTags)) ORDER BY e.id LIMIT \(count)
-            """)
-        defer { find.finalize() }
-        filter.bind(find, after: row)
-        var rows = AscendingRows(path, from: row.adding(saturating: 1))
-        var found: [Victim] = []
-        while try find.step() {
-            found.append(
-                Victim(
-                    row: try rows.take(find.int64(0)), object: find.int64(1), size: find.int64(2),
-                    accessed: find.int64(3)))
+            """, after: row
+        ) { find throws(StorageError) in
+            let row = try rows.take(find.int64(0))
+            found.append(Victim(row: row, object: find.int64(1), size: find.int64(2), accessed: find.int64(3)))
+            return true
         }
         return found
     }
@@ -87,31 +72,13 @@ extension Connection {
         }
     }
 
-    /// Removes the row of an object of this size, whose file has been removed.
-    func deleteObject(row: Int64, size: Int64) throws(StorageError) {
-        try run(Self.deleteObject, row)
-        tally.addObject(size: size, count: -1)
-    }
-
     /// Removes an entry whose object has been removed, with its times. Keeps one that was stored again and has an
     /// object.
     func removeDangling(_ victim: Victim) throws(StorageError) {
-        let find = try statement(Self.sums)
-        defer { find.reset() }
-        find.bind(victim.row)
-        guard try find.step() else { return }
-        let isAsFound = find.int64(6) == victim.object && find.int64(7) == victim.accessed
-        if !isAsFound, try !isDangling(row: victim.row) { return }
-        tally.add(
-            Tally.Facts(
-                isVariant: find.int64(0) != 0, host: find.int64(1), format: find.int64(2), size: find.int64(3),
-                created: find.int64(4)), count: -1)
-        if let expires = find.optionalInt64(5) {
-            tally.addExpiry(expires, count: -1)
-            try run(Self.deleteTime, victim.row)
-        }
-        try removeTags(row: victim.row)
-        try run(Self.deleteEntry, victim.row)
+        let now = try self.victim(row: victim.row)
+        let isAsFound = now?.object == victim.object && now?.accessed == victim.accessed
+        guard isAsFound ? true : try isDangling(row: victim.row) else { return }
+        try removeEntry(row: victim.row, releases: false)
     }
 
     /// Returns the access time of an entry; nil if it does not exist.
@@ -119,7 +86,6 @@ extension Connection {
         try first(Self.accessed, row) { $0.int64(0) }
     }
 
-    /// Returns the name of an entry; nil if it does not exist.
     func name(row: Int64) throws(StorageError) -> EntryName? {
         try first(Self.name, row) { EntryName(key: $0.text(0), identifier: $0.text(1)) }
     }

@@ -13,7 +13,8 @@ extension Connection {
     private static let countOne = Query("UPDATE objects SET refs = 1 WHERE id = ?1")
     private static let releaseObject = Query(
         "UPDATE objects SET refs = refs - 1 WHERE id = ?1 RETURNING refs, hash, ext, size, mtime")
-    private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1 RETURNING size")
+    // RETURNING would double the cost of a deletion.
+    private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1")
     private static let rowsByKey = Query(
         "SELECT id, key, identifier, object FROM entries WHERE id BETWEEN ?1 AND ?1 + 3 ORDER BY id")
     private static let variantCount = Query("SELECT variants FROM totals")
@@ -26,9 +27,13 @@ extension Connection {
         """)
     private static let insertEntry = Query(
         "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
-    private static let deleteEntry = Query(
-        "DELETE FROM entries WHERE id = ?1 RETURNING object, parent IS NOT NULL, host, format, size, created")
-    private static let deleteTime = Query("DELETE FROM times WHERE id = ?1 RETURNING expires, hits")
+    private static let entryToRemove = Query(
+        """
+        SELECT e.object, e.parent IS NOT NULL, e.host, e.format, e.size, e.created, t.expires, t.hits
+        FROM entries e LEFT JOIN times t ON t.id = e.id WHERE e.id = ?1
+        """)
+    private static let deleteEntry = Query("DELETE FROM entries WHERE id = ?1")
+    private static let deleteTime = Query("DELETE FROM times WHERE id = ?1")
     private static let expiry = Query("SELECT expires, accessed FROM times WHERE id = ?1")
     private static let insertTime = Query("INSERT INTO times (id, accessed, expires, hits) VALUES (?1, ?2, ?3, ?4)")
     private static let touchTime = Query(
@@ -161,17 +166,18 @@ extension Connection {
     func removeEntry(
         row: Int64, releases: Bool = true, keepsTags: Bool = false
     ) throws(StorageError) -> (unused: [UnusedObject], hits: Int64) {
-        let delete = try statement(Self.deleteEntry)
-        defer { delete.reset() }
-        row.bind(to: delete, at: 1)
-        guard try delete.step() else { return ([], 0) }
-        let object = delete.int64(0)
+        let old = try statement(Self.entryToRemove)
+        defer { old.reset() }
+        old.bind(row)
+        guard try old.step() else { return ([], 0) }
+        let (object, hits) = (old.int64(0), old.int64(7))
         tally.add(
             Tally.Facts(
-                isVariant: delete.int64(1) != 0, host: delete.int64(2), format: delete.int64(3), size: delete.int64(4),
-                created: delete.int64(5)), count: -1)
-        let hits = try removeTimes(row: row)
+                isVariant: old.int64(1) != 0, host: old.int64(2), format: old.int64(3), size: old.int64(4),
+                created: old.int64(5)), count: -1)
+        if let expires = old.optionalInt64(6) { try removeTimes(row: row, expires: expires) }
         if !keepsTags { try removeTags(row: row) }
+        try run(Self.deleteEntry, row)
         guard releases else { return ([], hits) }
         let unused = try first(Self.releaseObject, object) {
             $0.int64(0) <= 0 ? UnusedObject(row: object, object: $0.object(1)) : nil
@@ -179,17 +185,24 @@ extension Connection {
         return (unused.map { [$0] } ?? [], hits)
     }
 
-    /// Removes the times of an entry. Returns its hits.
-    @discardableResult
-    func removeTimes(row: Int64) throws(StorageError) -> Int64 {
-        try first(Self.deleteTime, row) {
-            tally.addExpiry($0.int64(0), count: -1)
-            return $0.int64(1)
-        } ?? 0
+    /// Removes the times of an entry, if there are any.
+    func removeTimes(row: Int64) throws(StorageError) {
+        if let expires = try expiry(row: row) { try removeTimes(row: row, expires: expires) }
+    }
+
+    private func removeTimes(row: Int64, expires: Int64) throws(StorageError) {
+        try run(Self.deleteTime, row)
+        tally.addExpiry(expires, count: -1)
     }
 
     func forgetObject(row: Int64) throws(StorageError) {
-        _ = try first(Self.deleteObject, row) { tally.addObject(size: $0.int64(0), count: -1) }
+        if let object = try object(row: row) { try deleteObject(row: row, size: object.size) }
+    }
+
+    /// Removes the row of an object of this size, whose file has been removed.
+    func deleteObject(row: Int64, size: Int64) throws(StorageError) {
+        try run(Self.deleteObject, row)
+        tally.addObject(size: size, count: -1)
     }
 
     /// Sets the modification time of an object: to that of its file, whose bytes are unchanged, or to one that no file
@@ -208,11 +221,7 @@ extension Connection {
     /// An entry that was stored or revalidated after the read is left unchanged.
     func touch(row: Int64, accessed: Timestamp, expires: Timestamp) throws(StorageError) {
         guard let old = try expiry(row: row, ifAccessedBefore: accessed) else { return }
-        let statement = try statement(Self.touchTime)
-        row.bind(to: statement, at: 1)
-        accessed.milliseconds.bind(to: statement, at: 2)
-        expires.milliseconds.bind(to: statement, at: 3)
-        try statement.run()
+        try run(Self.touchTime, row, accessed.milliseconds, expires.milliseconds)
         tally.addExpiry(old, count: -1)
         tally.addExpiry(max(old, expires.milliseconds), count: 1)
     }
@@ -300,7 +309,6 @@ struct ObjectPlace {
     let known: KnownObject?
 }
 
-/// The row of an object.
 struct KnownObject {
     let row: Int64
     /// The extension of its file; nil if the row's is invalid.

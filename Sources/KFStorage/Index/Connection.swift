@@ -150,14 +150,21 @@ final class Connection {
     func all<Result, each Value: Bindable>(
         _ query: Query, _ values: repeat each Value, read: (Statement) throws(StorageError) -> Result?
     ) throws(StorageError) -> [Result] {
+        var found: [Result] = []
+        try forEach(query, repeat each values) { row throws(StorageError) in
+            if let result = try read(row) { found.append(result) }
+        }
+        return found
+    }
+
+    /// Calls `body` with each row.
+    func forEach<each Value: Bindable>(
+        _ query: Query, _ values: repeat each Value, body: (Statement) throws(StorageError) -> Void
+    ) throws(StorageError) {
         let statement = try statement(query)
         defer { statement.reset() }
         statement.bind(repeat each values)
-        var found: [Result] = []
-        while try statement.step() {
-            if let result = try read(statement) { found.append(result) }
-        }
-        return found
+        while try statement.step() { try body(statement) }
     }
 
     /// Prepares a statement with variable SQL. The caller must finalize it.

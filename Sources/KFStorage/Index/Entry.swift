@@ -199,7 +199,6 @@ package struct ObjectExtension: Hashable, Sendable {
     /// Creates the extension of a new object.
     init(_ facts: EntryFacts) { self = Self(facts.fileExtension) ?? .unknown }
 
-    /// The extension for content of an unknown format.
     static let unknown = ObjectExtension(unchecked: 0x6e_6962)
 
     private init(unchecked characters: UInt64) { self.characters = characters }

@@ -1,3 +1,5 @@
+import KFSystem
+
 /// The identity of an entry: the key of the source and the identifier of the processor (empty for an original).
 package struct EntryKey: Hashable, Sendable, CustomStringConvertible {
     package let key: String
@@ -30,7 +32,6 @@ package struct EntryKey: Hashable, Sendable, CustomStringConvertible {
     /// The entry with the key alone, by which all entries of a source are found.
     package var source: EntryKey { identifier.isEmpty ? self : EntryKey(key: key) }
 
-    /// The form for users: `key@identifier`.
     package var description: String { identifier.isEmpty ? key : "\(key)@\(identifier)" }
 
     package static func == (a: EntryKey, b: EntryKey) -> Bool {
@@ -58,7 +59,6 @@ extension EntryKey {
     /// The identifier under which a replaced file is kept while a caller may still use its path.
     package static let replacedIdentifier = "replaced"
 
-    /// The parts of an identifier.
     struct Identifier {
         /// The digest of the request headers; nil for the representation that is stored under the key alone.
         let representation: String?
@@ -68,17 +68,11 @@ extension EntryKey {
         init(_ text: String) {
             let digest = text.utf8.dropFirst(EntryKey.representationMark.utf8.count)
                 .prefix(EntryKey.representationLength)
-            guard text.hasPrefix(EntryKey.representationMark), digest.count == EntryKey.representationLength,
-                digest.allSatisfy({ $0 &- 0x30 < 10 || $0 &- 0x61 < 6 })
-            else {
-                representation = nil
-                chain = text
-                return
-            }
             let rest = text[digest.endIndex...]
-            guard rest.isEmpty || rest.hasPrefix("|>") else {
-                representation = nil
-                chain = text
+            guard text.hasPrefix(EntryKey.representationMark), digest.count == EntryKey.representationLength,
+                digest.allSatisfy(\.isLowercaseHex), rest.isEmpty || rest.hasPrefix("|>")
+            else {
+                (representation, chain) = (nil, text)
                 return
             }
             representation = String(text[digest.startIndex..<digest.endIndex])

@@ -34,7 +34,7 @@ final class IndexWriter: Sendable {
     /// dropped instead of waiting for another process.
     func submit(
         urgent: Bool, optional: Bool = false, change: @escaping IndexJob.Change,
-        completion: @escaping IndexJob.Completion
+        completion: @escaping IndexJob.Completion = { _ in }
     ) {
         let since = optional ? ContinuousClock.now - Self.longAgo : urgent ? waitingSince : .now
         add([IndexJob(change, since: since, isOptional: optional, completion: completion)], urgent ? .none : .few)
@@ -63,13 +63,15 @@ final class IndexWriter: Sendable {
     /// Applies a change and waits for the commit; blocks the calling thread. Used for removals and repairs, which must
     /// also work on a full disk.
     func perform<Value: Sendable>(
-        _ change: @Sendable (Connection) throws(StorageError) -> Value
+        _ change: (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         let since = waitingSince
         let result: Result<Value, StorageError> = queue.sync {
             Result { () throws(StorageError) in
                 try session.directory.sparing { () throws(StorageError) in
-                    try underLock(waitingSince: since) { connection throws(StorageError) in
+                    try prepare()
+                    try enterLock(since: since)
+                    return try insideLock { connection throws(StorageError) in
                         try connection.transaction { () throws(StorageError) in try change(connection) }
                     }
                 }
@@ -254,15 +256,7 @@ final class IndexWriter: Sendable {
         for object in undone { session.directory.objects.remove(object) }
     }
 
-    /// Runs `body` under the cache's write lock. Called only on the writer's queue, like all functions below.
-    private func underLock<Value: Sendable>(
-        waitingSince since: ContinuousClock.Instant,
-        _ body: @Sendable (Connection) throws(StorageError) -> Value
-    ) throws(StorageError) -> Value {
-        try prepare()
-        try enterLock(since: since)
-        return try insideLock(body)
-    }
+    // The functions below are called only on the queue of the writer.
 
     /// Opens the connection before the first change.
     private func prepare() throws(StorageError) {
@@ -281,7 +275,7 @@ final class IndexWriter: Sendable {
     /// Runs `body` and releases the lock, which must be held. `isNoted`: moves the commit counter, so that other
     /// processes read the index again.
     private func insideLock<Value: Sendable>(
-        isNoted: Bool = true, _ body: @Sendable (Connection) throws(StorageError) -> Value
+        isNoted: Bool = true, _ body: (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         try connection.withLock { held throws(StorageError) in
             guard let connection = held else { throw .readOnly(path: session.directory.root) }

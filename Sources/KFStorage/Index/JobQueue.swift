@@ -16,9 +16,7 @@ struct JobQueue {
     private var jobs: [IndexJob] = []
     /// The number of rows of all waiting jobs.
     private var rows = 0
-    /// Whether the jobs are due at once.
     private var isDue = false
-    /// The time at which the jobs become due.
     private var deadline = DispatchTime.distantFuture
     /// The time for which the writer's thread is scheduled.
     private var visit = DispatchTime.distantFuture

@@ -157,16 +157,19 @@ extension Connection {
     /// Returns the first difference between the index's schema and kf's own of this format; nil if there is none.
     ///
     /// A foreign schema may contain triggers, views, generated columns or expressions that run with the reader's
-    /// rights.
+    /// rights. The schema of a new index, byte for byte and in order, takes a tenth of the comparison by names.
     func schemaProblem(_ version: Int) throws(StorageError) -> String? {
-        if try hasNewSchema(version) { return nil }
         let row = try statement(Self.schema)
         defer { row.reset() }
-        var missing = Schema.names(of: version)
+        var missing = version < Schema.tagged ? Schema.parts : Schema.parts + Schema.tagParts
         while try row.step() {
+            if let part = missing.first, row.equals(1, part.name), row.equals(2, part.sql) {
+                missing.removeFirst()
+                continue
+            }
             let (type, name, sql) = (row.text(0), row.text(1), row.text(2))
-            if Schema.isExpected(name, sql, of: version) {
-                missing.remove(name)
+            if let place = missing.firstIndex(where: { "\($0.name)" == name && $0.isExpected(sql) }) {
+                missing.remove(at: place)
                 continue
             }
             // SQLite makes indexes without SQL for unique columns. ANALYZE makes tables that only give hints.
@@ -175,34 +178,12 @@ extension Connection {
             let isOfFormat1 = type == "trigger" && version == 1
             guard isOwnOfSQLite || isOfFormat1 else { return "its \(type) \(name) differs from kf's schema" }
         }
-        if version < Schema.version { missing.remove("entries_large") }
-        return missing.min().map { "\($0) is missing" }
+        let names = missing.map { "\($0.name)" }.filter { version >= Schema.version || $0 != "entries_large" }
+        return names.min().map { "\($0) is missing" }
     }
 }
 
-extension Connection {
-    /// Returns whether the schema is that of a new index, byte for byte and in order, which takes a tenth of the
-    /// comparison by names. The order of an index that was migrated differs.
-    private func hasNewSchema(_ version: Int) throws(StorageError) -> Bool {
-        let parts = version < Schema.tagged ? Schema.parts : Schema.parts + Schema.tagParts
-        let row = try statement(Self.schema)
-        defer { row.reset() }
-        var next = parts[...]
-        while try row.step() {
-            if let part = next.first, row.equals(1, part.name), row.equals(2, part.sql) {
-                next.removeFirst()
-            } else if !row.equals(2, "") || !row.text(1).hasPrefix("sqlite_autoindex_") {
-                return false
-            }
-        }
-        return next.isEmpty
-    }
-}
-
-extension Schema {
-    private static let names = Set(parts.map { "\($0.name)" })
-    private static let texts = Dictionary(uniqueKeysWithValues: (parts + tagParts).map { ("\($0.name)", "\($0.sql)") })
-    private static let plainTexts = texts.mapValues(plain)
+extension Schema.Part {
     /// The table of the first indexes of format 1, which also kept the counts of reads.
     private static let oldTotals = plain(
         """
@@ -213,16 +194,10 @@ extension Schema {
             hits INTEGER NOT NULL, misses INTEGER NOT NULL, since INTEGER NOT NULL)
         """)
 
-    fileprivate static func names(of version: Int) -> Set<String> {
-        version < tagged ? names : names.union(tagParts.map { "\($0.name)" })
-    }
-
     /// Returns whether the SQL is kf's. Comments and spaces may differ, as they did in other versions.
-    fileprivate static func isExpected(_ name: String, _ sql: String, of version: Int) -> Bool {
-        guard let text = texts[name], version >= tagged || names.contains(name) else { return false }
-        if text == sql { return true }
-        let found = plain(sql)
-        return found == plainTexts[name] || name == "totals" && found == oldTotals
+    fileprivate func isExpected(_ sql: String) -> Bool {
+        let found = Self.plain(sql)
+        return found == Self.plain("\(self.sql)") || "\(name)" == "totals" && found == Self.oldTotals
     }
 
     /// Returns the SQL without comments, and with single spaces.

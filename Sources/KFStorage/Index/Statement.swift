@@ -69,7 +69,6 @@ struct Statement {
 
     func text(_ column: Int32) -> String { optionalText(column) ?? "" }
 
-    /// Returns whether the column has this text.
     func equals(_ column: Int32, _ text: StaticString) -> Bool {
         guard let start = sqlite3_column_text(handle, column) else { return false }
         let count = Int(sqlite3_column_bytes(handle, column))

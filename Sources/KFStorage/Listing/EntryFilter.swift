@@ -1,4 +1,5 @@
 import CSQLite
+import KFSystem
 
 /// A filter over entries. All conditions that are set must match.
 package struct EntryFilter: Sendable, Equatable {
@@ -9,7 +10,6 @@ package struct EntryFilter: Sendable, Equatable {
     package var keys: KeyChoice?
     /// The identifier of a processor; empty selects originals.
     package var identifier: String?
-    /// The name of a format.
     package var format: String?
     /// The size in bytes that the entry must exceed.
     package var largerThan: Int64?
@@ -118,7 +118,7 @@ public struct KeyChoice: Sendable, Equatable {
         var rest = text[...]
         while let mark = marks.first(where: { rest.starts(with: $0) }) {
             rest = rest.dropFirst(mark.count)
-            let digits = rest.prefix { $0 &- 0x30 < 10 || $0 &- 0x61 < 6 }
+            let digits = rest.prefix(while: \.isLowercaseHex)
             guard digits.count == 32 else { return false }
             rest = rest.dropFirst(digits.count)
             if rest.isEmpty { return true }

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 extension Connection {
     /// Returns the sums over the entries that a filter selects, in two scans.
@@ -7,34 +8,32 @@ extension Connection {
             FROM entries e JOIN times t ON t.id = e.id JOIN hosts h ON h.id = e.host JOIN formats f ON f.id = e.format
             JOIN objects o ON o.id = e.object \(try filter.condition(hasTags: hasTags))
             """
-        let groups = try filtering(
-            filter,
+        var sums = FilteredSums()
+        try forEach(
+            matching: filter,
             """
             SELECT h.name, f.name, e.created / 3600000, count(*), CAST(total(e.size) AS INTEGER), count(e.parent),
             CAST(total(t.expires <= ?14) AS INTEGER) \(tables) GROUP BY e.host, e.format, 3
-            """)
-        defer { groups.finalize() }
-        filter.bind(groups, after: .min)
-        now.milliseconds.bind(to: groups, at: 14)
-        var sums = FilteredSums()
-        while try groups.step() {
-            let (entries, bytes) = (Int(groups.count(3)), groups.count(4))
+            """
+        ) {
+            now.milliseconds.bind(to: $0, at: 14)
+        } _: { row in
+            let (entries, bytes) = (Int(row.count(3)), row.count(4))
             sums.totals.entries += entries
             sums.totals.bytes = sums.totals.bytes.adding(saturating: bytes)
-            sums.totals.variants += Int(groups.count(5))
-            sums.totals.expired += Int(groups.count(6))
-            Self.add(entries, bytes, to: &sums.hosts[groups.text(0)])
-            Self.add(entries, bytes, to: &sums.formats[groups.text(1)])
-            Self.add(entries, bytes, to: &sums.hours[groups.int64(2)])
+            sums.totals.variants += Int(row.count(5))
+            sums.totals.expired += Int(row.count(6))
+            Self.add(entries, bytes, to: &sums.hosts[row.text(0)])
+            Self.add(entries, bytes, to: &sums.formats[row.text(1)])
+            Self.add(entries, bytes, to: &sums.hours[row.int64(2)])
+            return true
         }
-        let objects = try filtering(
-            filter,
-            "SELECT count(*), CAST(total(size) AS INTEGER) FROM (SELECT DISTINCT o.id, o.size AS size \(tables))")
-        defer { objects.finalize() }
-        filter.bind(objects, after: .min)
-        if try objects.step() {
-            sums.totals.objects = Int(objects.count(0))
-            sums.totals.stored = objects.count(1)
+        try forEach(
+            matching: filter,
+            "SELECT count(*), CAST(total(size) AS INTEGER) FROM (SELECT DISTINCT o.id, o.size AS size \(tables))"
+        ) { row in
+            (sums.totals.objects, sums.totals.stored) = (Int(row.count(0)), row.count(1))
+            return true
         }
         return sums
     }
@@ -88,10 +87,9 @@ extension Connection {
             let high = UInt64(first + String(repeating: "f", count: fill), radix: 16)
         else { return [] }
         // An object may be in one of the rows after that of its hash.
-        let end = Int64(bitPattern: high)
-        let last = end > .max - EntryKey.probes ? .max : end + EntryKey.probes
+        let last = Int64(bitPattern: high).adding(saturating: EntryKey.probes)
         let start = min(Int64(bitPattern: low), .max - EntryKey.probes)
-        return try objects(from: start, to: last).filter { $0.object.digest.hex.hasPrefix(digits) }
+        return try objects(in: start...last).filter { $0.object.digest.hex.hasPrefix(digits) }
     }
 
     /// Returns the entries of an object. Scans the table: an index for this rare query is not worth its cost.

@@ -13,16 +13,20 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         /// The number of the valid sweep schedule; sweeps planned for an earlier interval have another number.
         var sweep: UInt64 = 0
         var isSweepPlanned = false
+        /// The values that were removed and not released yet.
+        var removed: [RecencyNode] = []
 
-        /// Evicts the least recently used values until the limits are kept, and returns them.
-        mutating func trim() -> [RecencyNode] {
-            var removed: [RecencyNode] = []
+        mutating func remove(_ key: EntryKey) { if let node = list.remove(key) { removed.append(node) } }
+
+        mutating func remove(where isMeant: (RecencyNode) -> Bool) { removed += list.remove(where: isMeant) }
+
+        /// Evicts the least recently used values until the limits are kept.
+        mutating func trim() {
             while list.cost > configuration.totalCostLimit || list.count > configuration.countLimit,
                 let node = list.removeOldest()
             {
                 removed.append(node)
             }
-            return removed
         }
 
         /// Returns the sweep to plan now; nil if one is planned or the cache is empty.
@@ -57,20 +61,32 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         state = Mutex(Contents(configuration: configuration))
     }
 
+    /// Changes the contents, keeps the limits, and plans a sweep if one is needed. Removed values are released outside
+    /// the lock, because freeing a large bitmap takes long.
+    private func change<Result>(_ body: (inout sending Contents) -> sending Result) -> sending Result {
+        let (result, removed, sweep) = state.withLock { state in
+            let result = body(&state)
+            state.trim()
+            let removed = state.removed
+            state.removed = []
+            return (result, removed, state.nextSweep())
+        }
+        plan(sweep)
+        withExtendedLifetime(removed) {}
+        return result
+    }
+
     /// The limits and times. New limits evict at once; a new expiration applies to values stored afterwards.
     package var configuration: MemoryStorageConfig {
         get { state.withLock { $0.configuration } }
         set {
-            let (removed, sweep) = state.withLock { state in
+            change { state in
                 if newValue.cleanInterval != state.configuration.cleanInterval {
                     state.sweep += 1
                     state.isSweepPlanned = false
                 }
                 state.configuration = newValue
-                return (state.trim(), state.nextSweep())
             }
-            plan(sweep)
-            withExtendedLifetime(removed) {}
         }
     }
 
@@ -84,37 +100,28 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         unlessRemovedSince removals: UInt64? = nil
     ) -> Bool {
         let now = clock.now()
-        // Removed values are released outside the lock, because freeing a large bitmap takes long.
-        let (isKept, removed, sweep) = state.withLock { state -> (Bool, [RecencyNode], Sweep?) in
-            if let removals, removals != state.removals { return (false, [], nil) }
+        return change { state in
+            if let removals, removals != state.removals { return false }
             let expiration = expiration ?? state.configuration.expiration
-            var removed = state.list.remove(key).map { [$0] } ?? []
-            guard !expiration.isExpired(at: now), cost <= state.configuration.totalCostLimit else {
-                return (false, removed, nil)
-            }
+            state.remove(key)
+            guard !expiration.isExpired(at: now), cost <= state.configuration.totalCostLimit else { return false }
             state.list.insert(
                 Node(
                     value, key: key, cost: cost, timeToLive: expiration.timeToLive(from: now),
                     expires: expiration.expiry(from: now)))
-            removed += state.trim()
-            return (true, removed, state.nextSweep())
+            return true
         }
-        plan(sweep)
-        withExtendedLifetime(removed) {}
-        return isKept
     }
 
     /// Changes the cost of a value that has grown. Returns false without a change if the value is gone, or if the cost
     /// alone exceeds the cost limit.
     package func setCost(_ cost: Int, of key: EntryKey, where isSame: @Sendable (Value) -> Bool) -> Bool {
-        let (isChanged, removed) = state.withLock { state -> (Bool, [RecencyNode]) in
+        change { state in
             guard cost <= state.configuration.totalCostLimit, let node = state.list[key], isSame(Self.value(node))
-            else { return (false, []) }
+            else { return false }
             state.list.setCost(cost, of: node)
-            return (true, state.trim())
+            return true
         }
-        withExtendedLifetime(removed) {}
-        return isChanged
     }
 
     /// Returns the value if it is fresh. A read makes it the most recently used value and extends its expiry.
@@ -142,36 +149,25 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
     package var removals: UInt64 { state.withLock { $0.removals } }
 
     package func remove(_ key: EntryKey) {
-        let removed = state.withLock { state in
+        change { state in
             state.removals += 1
-            return state.list.remove(key)
+            state.remove(key)
         }
-        withExtendedLifetime(removed) {}
     }
 
     /// Removes the values of matching keys; checks all keys.
     package func remove(where isMeant: @Sendable (EntryKey) -> Bool) {
-        let removed = state.withLock { state in
+        change { state in
             state.removals += 1
-            return state.list.remove { isMeant($0.key) }
+            state.remove { isMeant($0.key) }
         }
-        withExtendedLifetime(removed) {}
     }
 
-    package func removeAll() {
-        let removed = state.withLock { state in
-            state.removals += 1
-            let list = state.list
-            state.list = RecencyList()
-            return list
-        }
-        withExtendedLifetime(removed) {}
-    }
+    package func removeAll() { remove { _ in true } }
 
     package func removeExpired() {
         let now = clock.now()
-        let removed = state.withLock { $0.list.remove { $0.expires <= now } }
-        withExtendedLifetime(removed) {}
+        change { state in state.remove { $0.expires <= now } }
     }
 
     /// The number of values and the sum of their costs in bytes.
@@ -191,13 +187,11 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
 
     private func carryOut(_ sweep: Sweep) {
         let now = clock.now()
-        let (removed, next) = state.withLock { state -> ([RecencyNode], Sweep?) in
-            guard state.sweep == sweep.number else { return ([], nil) }
+        change { state in
+            guard state.sweep == sweep.number else { return }
             state.isSweepPlanned = false
-            return (state.list.remove { $0.expires <= now }, state.nextSweep())
+            state.remove { $0.expires <= now }
         }
-        plan(next)
-        withExtendedLifetime(removed) {}
     }
 }
 

@@ -1,4 +1,5 @@
 import Dispatch
+import KFSystem
 import Synchronization
 
 /// An advisory lock among processes, with a fair and bounded wait.
@@ -86,7 +87,8 @@ final class BoundedLock: Sendable {
             look()
             let left = max(called + Self.grace, deadline(from: start)) - .now
             guard left > .zero else { break }
-            _ = waiter.signal.wait(timeout: .now() + min(left, Self.slice).dispatchInterval)
+            let span = Int(min(left, Self.slice).saturatedNanoseconds)
+            _ = waiter.signal.wait(timeout: .now() + .nanoseconds(span))
             if let outcome = waiter.outcome.withLock({ $0 }) { return try outcome.get() }
         }
         // The lock may have been granted after the last check.
@@ -155,15 +157,6 @@ final class BoundedLock: Sendable {
             state.waiters.removeAll { $0 === waiter }
             return waiter.outcome.withLock { $0 }
         }
-    }
-}
-
-extension Duration {
-    /// The duration for Dispatch; saturates at about 292 years.
-    var dispatchInterval: DispatchTimeInterval {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? .never : .nanoseconds(Int(clamping: product + attoseconds / 1_000_000_000))
     }
 }
 

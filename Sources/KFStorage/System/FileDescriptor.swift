@@ -35,6 +35,17 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return FileDescriptor(taking: raw, path: shown)
     }
 
+    /// Opens a file below a directory, the path of which is `folder`. Links are not followed.
+    static func openBeneath(
+        _ directory: Int32, _ name: String, _ flags: Int32, mode: mode_t = 0, shownIn folder: String
+    ) throws(StorageError) -> FileDescriptor {
+        // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
+        let raw = try retry("open", "\(folder)/\(name)") {
+            name.withPath { kf_open_beneath(directory, $0, flags | O_NONBLOCK, mode) }
+        }
+        return FileDescriptor(taking: raw, in: folder, name)
+    }
+
     package func status() throws(StorageError) -> stat {
         var result = stat()
         try retry("fstat", path) { fstat(raw, &result) }
@@ -112,10 +123,17 @@ extension stat {
         self = status
     }
 
+    func isSameFile(as other: stat) -> Bool { st_ino == other.st_ino && st_dev == other.st_dev }
+
+    /// Returns whether both are of one file, which was not changed between them.
+    func isSame(as other: stat) -> Bool {
+        isSameFile(as: other) && st_mode == other.st_mode && st_size == other.st_size && modified == other.modified
+            && st_ctim.tv_sec == other.st_ctim.tv_sec && st_ctim.tv_nsec == other.st_ctim.tv_nsec
+    }
+
     package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { st_mode & S_IFMT == S_IFDIR }
     package var isLink: Bool { st_mode & S_IFMT == S_IFLNK }
-    /// The kind of the file, for messages.
     var kind: String {
         switch st_mode & S_IFMT {
         case S_IFREG: "a file"
@@ -151,7 +169,6 @@ package func retry<Result: FixedWidthInteger & SignedInteger>(
     }
 }
 
-/// Directory listing.
 package enum FileListing {
     /// Returns the names in a directory without `.` and `..`; empty if it cannot be read. Bytes that are not UTF-8 are
     /// kept (`RawText`).

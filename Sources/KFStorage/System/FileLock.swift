@@ -18,7 +18,6 @@ package final class FileLock: Sendable {
 
     package init(_ file: consuming FileDescriptor) { self.file = file }
 
-    /// For messages.
     var path: String { file.path }
 
     /// Waits for the lock without a time limit; `BoundedLock` has one.
@@ -53,7 +52,6 @@ package final class FileLock: Sendable {
         _ = fcntl(file.raw, setLock, &request)
     }
 
-    /// Returns whether the exclusive lock is free.
     func isFree(byte: Int64) throws(StorageError) -> Bool { try conflict(byte: byte).l_type == Int16(F_UNLCK) }
 
     /// Returns the process that holds a traditional lock (`lockf`). The kernel does not report the holder of an OFD

@@ -1,4 +1,5 @@
 import CCrypto
+import KFSystem
 
 /// A SHA-256 value: 32 bytes.
 package struct Digest: Hashable, Sendable {
@@ -15,24 +16,12 @@ package struct Digest: Hashable, Sendable {
 
     /// Parses 64 lower-case hexadecimal digits; nil for any other text.
     package init?(hex: some StringProtocol) {
-        var bytes: [UInt8] = []
-        var high: UInt8?
-        for digit in hex.utf8 {
-            let nibble: UInt8
-            switch digit {
-            case 0x30...0x39: nibble = digit - 0x30
-            case 0x61...0x66: nibble = digit - 0x57
-            default: return nil
-            }
-            if let first = high {
-                bytes.append(first << 4 | nibble)
-                high = nil
-            } else {
-                high = nibble
-            }
+        let digits = Array(hex.utf8)
+        guard digits.count == 64, digits.allSatisfy(\.isLowercaseHex) else { return nil }
+        func word(_ index: Int) -> UInt64 {
+            digits[index * 16..<index * 16 + 16].reduce(0) { $0 << 4 | UInt64($1 < 0x3a ? $1 - 0x30 : $1 - 0x57) }
         }
-        guard high == nil, let digest = bytes.withUnsafeBytes(Digest.init) else { return nil }
-        self = digest
+        words = (word(0), word(1), word(2), word(3))
     }
 
     /// The first 64 bits, big-endian.
@@ -73,11 +62,7 @@ package struct Digest: Hashable, Sendable {
         return withUnsafeBytes(of: ordered, body)
     }
 
-    package var bytes: [UInt8] {
-        [words.0, words.1, words.2, words.3].flatMap { word in
-            stride(from: UInt64(56), through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> $0) }
-        }
-    }
+    package var bytes: [UInt8] { withBytes { Array($0) } }
 
     package static func == (a: Digest, b: Digest) -> Bool { a.words == b.words }
 

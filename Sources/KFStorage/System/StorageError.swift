@@ -45,6 +45,12 @@ package enum StorageError: Error, Equatable, Sendable {
         }
     }
 
+    /// Whether nothing has the name, or a link or a file is in the place of a folder on the way.
+    var isAbsence: Bool {
+        guard case .system(_, _, let code) = self else { return false }
+        return code == ENOENT || code == ELOOP || code == ENOTDIR
+    }
+
     /// Whether this process may not write there.
     package var isReadOnly: Bool {
         switch self {

@@ -59,13 +59,16 @@ public struct CacheFinding: Sendable, Equatable {
     /// A description for users, in one clause.
     public let detail: String
     /// Whether the fault was repaired.
-    public package(set) var isRepaired = false
+    public package(set) var isRepaired: Bool
 
-    package init(_ kind: Kind, path: String? = nil, entries: [EntryName] = [], _ detail: String) {
+    package init(
+        _ kind: Kind, path: String? = nil, entries: [EntryName] = [], _ detail: String, isRepaired: Bool = false
+    ) {
         self.kind = kind
         self.path = path
         self.entries = entries
         self.detail = detail
+        self.isRepaired = isRepaired
     }
 }
 
@@ -111,14 +114,13 @@ public struct Verification: Sendable, Equatable {
 /// A file that looked wrong or missing in the first check, without the lock.
 struct Suspect: Sendable {
     let kind: CacheFinding.Kind
-    /// The path below the directory of objects.
     let name: String
     /// The row of the object; nil for a file without a row.
     let row: ObjectRow?
-    private let seen: FileIdentity?
+    private let seen: stat?
     private let detail: String
 
-    init(_ kind: CacheFinding.Kind, _ name: String, _ row: ObjectRow?, seen: FileIdentity? = nil, _ detail: String) {
+    init(_ kind: CacheFinding.Kind, _ name: String, _ row: ObjectRow?, seen: stat? = nil, _ detail: String) {
         self.kind = kind
         self.name = name
         self.row = row
@@ -126,15 +128,14 @@ struct Suspect: Sendable {
         self.detail = detail
     }
 
+    init(missing row: ObjectRow) { self.init(.missingFile, row.object.name, row, "the file is missing") }
+
     /// Reads and hashes the file of a row. Returns nil if the bytes match.
-    static func hashing(_ row: ObjectRow, _ storage: DiskStorage) -> Suspect? {
+    static func hashing(_ row: ObjectRow, _ objects: ObjectStore) -> Suspect? {
         let name = row.object.name
-        guard let before = FileIdentity(name, in: storage) else {
-            return Suspect(.missingFile, name, row, "the file is missing")
-        }
+        guard let before = objects.status(named: name) else { return Suspect(missing: row) }
         do throws(StorageError) {
-            let file = try storage.session.directory.objects.openFile(named: name)
-            if try file.digest() == row.object.digest { return nil }
+            if try objects.openFile(named: name).digest() == row.object.digest { return nil }
             return Suspect(.wrongContent, name, row, seen: before, "its bytes differ from the stored image")
         } catch {
             return Suspect(.unreadable, name, row, seen: before, error.message)
@@ -142,25 +143,29 @@ struct Suspect: Sendable {
     }
 
     /// Checks the file again under the write lock, where no writer is between publishing a file and committing its row.
-    func isStillWrong(_ connection: Connection, _ directory: CacheDirectory) throws(StorageError) -> Bool {
+    func isStillWrong(_ connection: Connection, _ objects: ObjectStore) throws(StorageError) -> Bool {
         if let row {
             guard let now = try connection.objectRow(row.row), now.object.digest == row.object.digest,
                 now.object.name == name
             else { return false }
-        } else if let digest = Self.digest(of: name), let known = try connection.object(digest),
-            let kept = known.fileExtension,
+        } else if let digest = Digest(hex: name.prefix { $0 != "." }.filter { $0 != "/" }),
+            let known = try connection.object(digest), let kept = known.fileExtension,
             name == StoredObject(digest: digest, fileExtension: kept, size: 0, modified: 0).name
         {
             return false
         }
-        return kind == .brokenRow || FileIdentity(name, in: directory) == seen
+        if kind == .brokenRow { return true }
+        let now = objects.status(named: name)
+        return now.map { seen?.isSame(as: $0) == true } ?? (seen == nil)
     }
 
     /// Removes the entries and the item in the place of their object. Returns false if that item cannot be removed.
     func remove(
-        _ entries: [Int64], _ connection: Connection, _ directory: CacheDirectory
+        _ entries: [Int64], _ connection: Connection, _ objects: ObjectStore
     ) throws(StorageError) -> Bool {
-        guard clear(directory) else { return false }
+        // Without a status nothing is there, or the path leads through a planted link, whose target is not kf's. A
+        // directory is removed only if it is empty, because its content is not kf's.
+        guard objects.status(named: name) == nil || objects.remove(named: name) else { return false }
         guard let row else { return true }
         for entry in entries { try connection.removeEntry(row: entry) }
         // Another entry may refer to it since its entries were looked up; that entry's next reader will remove it.
@@ -169,53 +174,7 @@ struct Suspect: Sendable {
         return true
     }
 
-    private func clear(_ directory: CacheDirectory) -> Bool {
-        // Nothing to remove, also where the path leads through a planted link, whose target is not kf's.
-        guard FileIdentity(name, in: directory) != nil else { return true }
-        // A directory is removed only if it is empty, because its content is not kf's.
-        return directory.objects.remove(named: name)
-    }
-
-    func finding(entries: [EntryName], _ storage: DiskStorage) -> CacheFinding {
-        CacheFinding(kind, path: storage.session.directory.objects.path(named: name), entries: entries, detail)
-    }
-
-    /// Returns the digest in an object's name; nil if the name is not an object's.
-    private static func digest(of name: String) -> Digest? {
-        Digest(hex: String(name.prefix { $0 != "." }.filter { $0 != "/" }))
-    }
-}
-
-/// The identity and state of a file. They differ after the file was replaced or changed.
-struct FileIdentity: Sendable, Equatable {
-    private let device: UInt64
-    private let inode: UInt64
-    private let mode: UInt32
-    let size: Int64
-    private let modified: Int64
-    private let changed: Int64
-
-    /// Reads the status of a file below the objects without following links; nil if it does not exist.
-    init?(_ name: String, in storage: DiskStorage) {
-        self.init(name, in: storage.session.directory)
-    }
-
-    init?(_ name: String, in directory: CacheDirectory) {
-        guard let status = directory.objects.status(named: name) else { return nil }
-        device = UInt64(status.st_dev)
-        inode = UInt64(status.st_ino)
-        mode = status.st_mode
-        size = Int64(status.st_size)
-        modified = status.modified
-        changed = Int64(status.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_ctim.tv_nsec)
-    }
-
-    var isRegular: Bool { mode & S_IFMT == S_IFREG }
-    var isDirectory: Bool { mode & S_IFMT == S_IFDIR }
-
-    var description: String {
-        var status = stat()
-        status.st_mode = mode
-        return status.kind
+    func finding(entries: [EntryName], isRepaired: Bool, _ objects: ObjectStore) -> CacheFinding {
+        CacheFinding(kind, path: objects.path(named: name), entries: entries, detail, isRepaired: isRepaired)
     }
 }

@@ -1,8 +1,8 @@
 import Glibc
+import KFSystem
 
-/// The content of one of the folders of `objects`.
 struct FolderContents {
-    private let storage: DiskStorage
+    private let objects: ObjectStore
     /// The folder's name: two hexadecimal digits.
     private let folder: String
     private let number: UInt8
@@ -10,12 +10,12 @@ struct FolderContents {
     private let isPlanted: Bool
     private let names: Set<String>
 
-    init(_ storage: DiskStorage, _ number: UInt8) throws(StorageError) {
-        self.storage = storage
+    init(_ objects: ObjectStore, _ number: UInt8) throws(StorageError) {
+        self.objects = objects
         self.number = number
         folder = ObjectStore.folderName(number)
         do throws(StorageError) {
-            names = try storage.session.directory.objects.names(inFolder: number)
+            names = try objects.names(inFolder: number)
             isPlanted = false
         } catch .system(_, _, let code) where [ENOENT, ELOOP, ENOTDIR].contains(code) {
             names = []
@@ -23,12 +23,10 @@ struct FolderContents {
         }
     }
 
-    /// The first row of the folder's objects. A row is the first 64 bits of the hash, or one of the next places.
-    var firstRow: Int64 { Int64(bitPattern: UInt64(number) << 56) }
-
-    var lastRow: Int64 {
-        let last = Int64(bitPattern: UInt64(number) << 56 | 0xff_ffff_ffff_ffff)
-        return last > .max - EntryKey.probes ? .max : last + EntryKey.probes
+    /// The rows of the folder's objects. A row is the first 64 bits of the hash, or one of the next places.
+    var rows: ClosedRange<Int64> {
+        let first = Int64(bitPattern: UInt64(number) << 56)
+        return first...(first | 0xff_ffff_ffff_ffff).adding(saturating: EntryKey.probes)
     }
 
     /// Compares the files with the rows. Returns the suspects, and the rows whose files must be read.
@@ -37,37 +35,33 @@ struct FolderContents {
         var whole: [ObjectRow] = []
         var strangers = names
         for row in rows where row.object.digest.prefix >> 56 == UInt64(number) {
-            let suspect = Self.suspect(row, storage)
+            let suspect = Self.suspect(row, objects)
             if suspect?.kind != .brokenRow { strangers.remove(String(row.object.name.dropFirst(3))) }
             if let suspect { suspects.append(suspect) } else { whole.append(row) }
         }
-        for name in strangers { suspects += Self.stranger("\(folder)/\(name)", storage).map { [$0] } ?? [] }
-        if isPlanted { suspects += Self.stranger(folder, storage).map { [$0] } ?? [] }
+        suspects += Self.strangers(strangers.map { "\(folder)/\($0)" } + (isPlanted ? [folder] : []), objects)
         return (suspects, whole)
     }
 
     /// Checks the status of an object's file without reading it. Returns nil if its bytes must be read.
-    static func suspect(_ row: ObjectRow, _ storage: DiskStorage) -> Suspect? {
+    static func suspect(_ row: ObjectRow, _ objects: ObjectStore) -> Suspect? {
         let name = row.object.name
         guard row.isInPlace else { return Suspect(.brokenRow, name, row, "no lookup finds the object in its row") }
-        guard let file = FileIdentity(name, in: storage) else {
-            return Suspect(.missingFile, name, row, "the file is missing")
-        }
-        if !file.isRegular { return Suspect(.notAFile, name, row, seen: file, "it is \(file.description)") }
-        guard file.size != row.object.size else { return nil }
+        guard let file = objects.status(named: name) else { return Suspect(missing: row) }
+        if !file.isRegularFile { return Suspect(.notAFile, name, row, seen: file, "it is \(file.kind)") }
+        guard file.st_size != row.object.size else { return nil }
         return Suspect(
-            .wrongSize, name, row, seen: file, "it has \(file.size) bytes instead of \(row.object.size)")
+            .wrongSize, name, row, seen: file, "it has \(file.st_size) bytes instead of \(row.object.size)")
     }
 
-    /// Returns the items beside the folders.
-    static func strangers(_ storage: DiskStorage) -> [Suspect] {
-        storage.session.directory.objects.namesBesideFolders().compactMap { stranger($0, storage) }
-    }
-
-    private static func stranger(_ name: String, _ storage: DiskStorage) -> Suspect? {
-        guard let file = FileIdentity(name, in: storage) else { return nil }
-        return file.isRegular
-            ? Suspect(.orphan, name, nil, seen: file, "no entry refers to this file (\(file.size) bytes)")
-            : Suspect(.notAFile, name, nil, seen: file, "it is \(file.description)")
+    /// Returns the items with these names, which no row refers to.
+    static func strangers(_ names: [String], _ objects: ObjectStore) -> [Suspect] {
+        names.compactMap { name in
+            objects.status(named: name).map { file in
+                file.isRegularFile
+                    ? Suspect(.orphan, name, nil, seen: file, "no entry refers to this file (\(file.st_size) bytes)")
+                    : Suspect(.notAFile, name, nil, seen: file, "it is \(file.kind)")
+            }
+        }
     }
 }

@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import Synchronization
 
 /// The checks of the index against the files.
@@ -14,64 +13,59 @@ extension Verifier {
         var pending: [Suspect] = []
         var unread: [ObjectRow] = []
         for folder in UInt8.min...UInt8.max {
-            let contents = try FolderContents(storage, folder)
-            let rows = try storage.read { connection throws(StorageError) in
-                try connection.objects(from: contents.firstRow, to: contents.lastRow)
-            }
-            let (suspects, whole) = contents.compare(with: rows)
+            let (suspects, whole) = try compare(folder)
             note(suspects)
             pending += suspects
             unread += whole
-            if unread.count >= Self.batch { pending += try hash(&unread) }
+            if unread.count >= Self.batch { pending += hash(&unread) }
             if pending.count >= Self.suspects { try settle(&pending) }
         }
-        pending += try hash(&unread)
-        pending += FolderContents.strangers(storage)
+        pending += hash(&unread)
+        pending += FolderContents.strangers(objects.namesBesideFolders(), objects)
         try settle(&pending)
     }
 
-    /// Checks the files of some objects.
     func checkObjects(_ rows: [ObjectRow]) throws(StorageError) {
         var pending: [Suspect] = []
         var unread: [ObjectRow] = []
         for row in rows {
-            if let suspect = FolderContents.suspect(row, storage) {
+            if let suspect = FolderContents.suspect(row, objects) {
                 pending.append(suspect)
             } else {
                 unread.append(row)
             }
         }
         note(pending)
-        pending += try hash(&unread)
+        pending += hash(&unread)
         try settle(&pending)
     }
 
     /// Counts files that were checked without reading them: their size alone is wrong.
-    private func note(_ suspects: [Suspect]) {
-        for suspect in suspects where suspect.kind == .wrongSize { noteFile(0) }
-    }
+    private func note(_ suspects: [Suspect]) { result.files += suspects.count { $0.kind == .wrongSize } }
 
     /// Removes the orphans of a folder, without reading files.
     func removeOrphans(in folder: UInt8) throws(StorageError) {
-        let contents = try FolderContents(storage, folder)
-        let rows = try storage.read { connection throws(StorageError) in
-            try connection.objects(from: contents.firstRow, to: contents.lastRow)
-        }
-        var orphans = contents.compare(with: rows).suspects.filter { $0.kind == .orphan }
+        var orphans = try compare(folder).suspects.filter { $0.kind == .orphan }
         try settle(&orphans)
     }
 
+    private func compare(_ folder: UInt8) throws(StorageError) -> (suspects: [Suspect], whole: [ObjectRow]) {
+        let contents = try FolderContents(objects, folder)
+        let rows = try storage.read { connection throws(StorageError) in try connection.objects(in: contents.rows) }
+        return contents.compare(with: rows)
+    }
+
     /// Reads and hashes every file on all processors, without a lock. Returns the suspects.
-    private func hash(_ rows: inout [ObjectRow]) throws(StorageError) -> [Suspect] {
-        let storage = storage
-        let batch = rows
+    private func hash(_ rows: inout [ObjectRow]) -> [Suspect] {
+        let (objects, batch) = (objects, rows)
         rows = []
         let found = Mutex<[Suspect]>([])
         DispatchQueue.concurrentPerform(iterations: batch.count) { index in
-            guard let suspect = Suspect.hashing(batch[index], storage) else { return }
+            guard let suspect = Suspect.hashing(batch[index], objects) else { return }
             found.withLock { $0.append(suspect) }
         }
-        for row in batch { noteFile(row.object.size) }
+        result.files += batch.count
+        for row in batch { result.bytes += row.object.size }
         return found.withLock { $0 }.sorted { $0.name < $1.name }
     }
 
@@ -81,39 +75,22 @@ extension Verifier {
         guard !suspects.isEmpty else { return }
         let rows = Set(suspects.compactMap { $0.row?.row })
         let users = try storage.read { connection throws(StorageError) in try connection.entries(ofObjects: rows) }
-        let storage = storage
-        let repairs = repairs
         try secondLook(suspects) { suspect, connection throws(StorageError) in
-            guard try suspect.isStillWrong(connection, storage.session.directory) else { return nil }
+            guard try suspect.isStillWrong(connection, objects) else { return nil }
             let entries = suspect.row.flatMap { users[$0.row] } ?? []
-            let finding = suspect.finding(entries: entries.prefix(10).map { EntryName($0.key) }, storage)
-            guard repairs else { return Settled(finding: finding, isRepaired: false) }
-            return Settled(
-                finding: finding,
-                isRepaired: try suspect.remove(entries.map(\.row), connection, storage.session.directory))
+            let isRepaired = repairs ? try suspect.remove(entries.map(\.row), connection, objects) : false
+            return suspect.finding(
+                entries: entries.prefix(10).map { EntryName($0.key) }, isRepaired: isRepaired, objects)
         }
-    }
-
-    /// Returns the temporary files that are too old to be still written.
-    func leftovers() -> [String] {
-        let directory = storage.session.directory
-        var found: [String] = []
-        directory.forEachTemporary { name in
-            guard let status = directory.status(of: name), !status.isDirectory,
-                status.age(at: .now()) > CacheDirectory.temporaryLifetime
-            else { return }
-            found.append(name)
-        }
-        return found
     }
 
     func settle(_ leftovers: [String]) {
-        let directory = storage.session.directory
         for name in leftovers {
             if repairs { directory.unlink(name) }
             add(
-                CacheFinding(.leftover, path: directory.path(name), "left by a process that has ended"),
-                repaired: repairs && !directory.exists(name))
+                CacheFinding(
+                    .leftover, path: directory.path(name), "left by a process that has ended",
+                    isRepaired: repairs && !directory.exists(name)))
         }
     }
 }

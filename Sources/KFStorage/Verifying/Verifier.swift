@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 
 /// A check of a whole cache while other processes use it.
 ///
@@ -8,14 +7,14 @@ import Synchronization
 /// has published but not yet committed is not an orphan.
 final class Verifier {
     /// The longest time for which the lock is held at once.
-    static let slice: Duration = .milliseconds(20)
+    private static let slice: Duration = .milliseconds(20)
     /// The number of rows that one query checks.
-    static let page = 4096
+    private static let page = 4096
 
     let storage: DiskStorage
     let repairs: Bool
     private let report: (CacheFinding) -> Void
-    private(set) var result = Verification()
+    var result = Verification()
     /// A separate lock, so that it also excludes this process's writer; nil without a readable lock file.
     private let lock: BoundedLock?
 
@@ -24,21 +23,22 @@ final class Verifier {
         self.repairs = repairs
         self.report = report
         do throws(StorageError) {
-            let directory = storage.session.directory
+            let directory = storage.directory
             let file = FileLock(try directory.openFile("lock", O_RDONLY))
             // A shared lock excludes writers, and needs no write permission.
             lock = BoundedLock(
                 file, .shared, byte: IndexSession.LockByte.write, patience: directory.patience, holderIsNoted: true)
-        } catch .system(_, _, ENOENT) {
-            lock = nil
-        } catch let error where error.isReadOnly {
+        } catch let error where error.isAbsence || error.isReadOnly {
             lock = nil
         }
     }
 
+    var directory: CacheDirectory { storage.directory }
+    var objects: ObjectStore { directory.objects }
+
     func run() throws(StorageError) -> Verification {
         // Collected before the first write, because opening the writer removes them.
-        let leftovers = leftovers()
+        let leftovers = directory.leftovers(now: .now())
         try checkIndex()
         try checkObjectRows()
         try checkEntries()
@@ -60,7 +60,7 @@ final class Verifier {
             let page = try reader.victims(filter, after: last, count: Self.page)
             guard let end = page.last else { return result }
             last = end.row
-            noteEntries(page.count)
+            result.entries += page.count
             var broken: [Int64] = []
             var rows: [ObjectRow] = []
             for entry in page {
@@ -73,62 +73,59 @@ final class Verifier {
         }
     }
 
-    func add(_ finding: CacheFinding, repaired: Bool) {
-        var finding = finding
-        finding.isRepaired = repaired
+    func add(_ finding: CacheFinding) {
         result.add(finding)
         report(finding)
     }
 
-    func noteEntries(_ count: Int) { result.entries += count }
-
-    func noteFile(_ bytes: Int64) {
-        result.files += 1
-        result.bytes += bytes
-    }
-
     /// Checks the items again under the write lock, in slices. `look` returns the fault of an item if it persists, and
     /// repairs it if the verifier repairs. Only then may it change the index.
-    func secondLook<Item: Sendable>(
-        _ items: [Item],
-        _ look: @Sendable (Item, Connection) throws(StorageError) -> Settled?
+    func secondLook<Item>(
+        _ items: [Item], _ look: (Item, Connection) throws(StorageError) -> CacheFinding?
     ) throws(StorageError) {
         var next = 0
         while next < items.count {
-            let rest = items[next...]
-            let (settled, end) = try underLock { connection throws(StorageError) in
+            let first = next
+            let (found, end) = try underLock { connection throws(StorageError) in
                 let start = ContinuousClock.now
-                var settled: [Settled] = []
-                for (index, item) in zip(rest.indices, rest) {
-                    if index > rest.startIndex, start.duration(to: .now) > Self.slice { return (settled, index) }
-                    if let found = try look(item, connection) { settled.append(found) }
-                }
-                return (settled, rest.endIndex)
+                var (found, end): ([CacheFinding], Int) = ([], first)
+                repeat {
+                    if let finding = try look(items[end], connection) { found.append(finding) }
+                    end += 1
+                } while end < items.count && start.duration(to: .now) <= Self.slice
+                return (found, end)
             }
-            for settled in settled { add(settled.finding, repaired: settled.isRepaired) }
+            found.forEach(add)
             next = end
         }
     }
 
     private func underLock<Value: Sendable>(
-        _ body: @Sendable (Connection) throws(StorageError) -> Value
+        _ body: (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         if repairs { return try storage.writer.perform(body) }
         try lock?.acquire()
         defer { lock?.release() }
         return try storage.read { connection throws(StorageError) in try body(connection) }
     }
-}
 
-/// A fault that the second check has confirmed.
-struct Settled: Sendable {
-    let finding: CacheFinding
-    let isRepaired: Bool
+    /// Calls `look` with each page of what `read` finds in the index, which begins with a row.
+    private func forEachPage<Item: Sendable>(
+        _ read: (Connection, Int64) throws(StorageError) -> RowPage<Item>,
+        look: (RowPage<Item>) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var next: Int64? = .min
+        while let first = next {
+            let page = try storage.read { connection throws(StorageError) in try read(connection, first) }
+            next = page.next
+            try look(page)
+        }
+    }
 }
 
 /// The checks of the index against itself.
 extension Verifier {
-    func checkIndex() throws(StorageError) {
+    private func checkIndex() throws(StorageError) {
         let complaints = try storage.read { connection throws(StorageError) in try connection.complaints() }
         guard !complaints.isEmpty else { return }
         var remaining = complaints
@@ -140,34 +137,27 @@ extension Verifier {
             }
         }
         // Other damage needs a new index, built from the readable entries.
-        if repairs, let first = remaining.first {
-            throw .corruptIndex(path: storage.session.directory.index, detail: first)
-        }
-        for complaint in complaints { add(CacheFinding(.damagedIndex, complaint), repaired: repairs) }
+        if repairs, let first = remaining.first { throw .corruptIndex(path: directory.index, detail: first) }
+        for complaint in complaints { add(CacheFinding(.damagedIndex, complaint, isRepaired: repairs)) }
     }
 
-    func checkEntries() throws(StorageError) {
-        var next: Int64? = .min
-        while let first = next {
-            let page = try storage.read { connection throws(StorageError) in
-                try connection.brokenEntries(from: first, count: Self.page)
-            }
-            next = page.next
-            noteEntries(page.seen)
-            try settle(broken: page.broken.map(\.row))
+    private func checkEntries() throws(StorageError) {
+        try forEachPage { connection, first throws(StorageError) in
+            try connection.brokenEntries(from: first, count: Self.page)
+        } look: { page throws(StorageError) in
+            result.entries += page.seen
+            try settle(broken: page.found.map(\.row))
         }
         try checkTimes()
         try checkTags()
     }
 
-    func settle(broken rows: [Int64]) throws(StorageError) {
-        let storage = storage
-        let repairs = repairs
+    private func settle(broken rows: [Int64]) throws(StorageError) {
         try secondLook(rows) { row, connection throws(StorageError) in
             guard let broken = try connection.brokenEntry(row: row) else { return nil }
-            if repairs { try connection.remove(row: row, from: storage.session.directory) }
-            let finding = CacheFinding(broken.kind, entries: [EntryName(broken.key)], "the entry \(broken.detail)")
-            return Settled(finding: finding, isRepaired: repairs)
+            if repairs { try connection.remove(row: row, from: directory) }
+            return CacheFinding(
+                broken.kind, entries: [EntryName(broken.key)], "the entry \(broken.detail)", isRepaired: repairs)
         }
     }
 
@@ -181,94 +171,70 @@ extension Verifier {
                 return try connection.strayTags(count: Self.page)
             }
         }
-        add(CacheFinding(.brokenRow, "tags of entries that do not exist"), repaired: repairs)
+        add(CacheFinding(.brokenRow, "tags of entries that do not exist", isRepaired: repairs))
     }
 
     private func checkTimes() throws(StorageError) {
-        let repairs = repairs
         try forEachPage { connection, first throws(StorageError) in
             try connection.timesWithoutEntries(from: first, count: Self.page)
-        } look: { rows throws(StorageError) in
-            try secondLook(rows) { row, connection throws(StorageError) in
+        } look: { page throws(StorageError) in
+            try secondLook(page.found) { row, connection throws(StorageError) in
                 guard try connection.timesWithoutEntries(from: row, count: 1).found.first == row else { return nil }
                 if repairs { try connection.removeTimes(row: row) }
-                return Settled(
-                    finding: CacheFinding(.brokenRow, "times of an entry that does not exist (row \(row))"),
-                    isRepaired: repairs)
+                return CacheFinding(
+                    .brokenRow, "times of an entry that does not exist (row \(row))", isRepaired: repairs)
             }
-        }
-    }
-
-    /// Calls `look` with each page of what `read` finds in the index, which begins with a row.
-    private func forEachPage<Item: Sendable>(
-        _ read: (Connection, Int64) throws(StorageError) -> (next: Int64?, found: [Item]),
-        look: ([Item]) throws(StorageError) -> Void
-    ) throws(StorageError) {
-        var next: Int64? = .min
-        while let first = next {
-            let page = try storage.read { connection throws(StorageError) in try read(connection, first) }
-            next = page.next
-            try look(page.found)
         }
     }
 
     /// Checks for rows of objects that name no file: another program has written them, or the disk has damaged them.
-    func checkObjectRows() throws(StorageError) {
-        let repairs = repairs
+    private func checkObjectRows() throws(StorageError) {
         try forEachPage { connection, first throws(StorageError) in
             try connection.unusableObjects(from: first, count: Self.page)
-        } look: { rows throws(StorageError) in
+        } look: { page throws(StorageError) in
             let users = try storage.read { connection throws(StorageError) in
-                try connection.entries(ofObjects: Set(rows))
+                try connection.entries(ofObjects: Set(page.found))
             }
-            try secondLook(rows) { row, connection throws(StorageError) in
+            try secondLook(page.found) { row, connection throws(StorageError) in
                 guard try connection.unusableObjects(from: row, count: 1).found.first == row else { return nil }
                 let entries = users[row] ?? []
                 if repairs {
                     for entry in entries { try connection.removeEntry(row: entry.row) }
                     try connection.forgetObject(row: row)
                 }
-                let finding = CacheFinding(
+                return CacheFinding(
                     .brokenRow, entries: entries.prefix(10).map { EntryName($0.key) },
-                    "an object with an invalid hash, extension or size (row \(row))")
-                return Settled(finding: finding, isRepaired: repairs)
+                    "an object with an invalid hash, extension or size (row \(row))", isRepaired: repairs)
             }
         }
     }
 
-    func checkReferences() throws(StorageError) {
-        let storage = storage
-        let repairs = repairs
+    private func checkReferences() throws(StorageError) {
         try forEachPage { connection, first throws(StorageError) in
             try connection.wrongReferences(from: first, count: Self.page)
-        } look: { found throws(StorageError) in
-            try secondLook(found) { wrong, connection throws(StorageError) in
+        } look: { page throws(StorageError) in
+            try secondLook(page.found) { wrong, connection throws(StorageError) in
                 guard try connection.objectRow(wrong.row.row) == wrong.row else { return nil }
                 if repairs {
                     guard try connection.correct(wrong) else { return nil }
-                    if wrong.counted == 0 {
-                        try connection.remove(
-                            UnusedObject(row: wrong.row.row, object: wrong.row.object),
-                            from: storage.session.directory)
-                    }
+                    let object = UnusedObject(row: wrong.row.row, object: wrong.row.object)
+                    if wrong.counted == 0 { try connection.remove(object, from: directory) }
                 }
-                let finding = CacheFinding(
-                    .wrongCount, path: storage.session.directory.objects.path(of: wrong.row.object),
-                    "\(wrong.counted) entries refer to it, but the index counts \(wrong.stored)")
-                return Settled(finding: finding, isRepaired: repairs)
+                return CacheFinding(
+                    .wrongCount, path: objects.path(of: wrong.row.object),
+                    "\(wrong.counted) entries refer to it, but the index counts \(wrong.stored)", isRepaired: repairs)
             }
         }
     }
 
-    func checkCounts() throws(StorageError) {
+    private func checkCounts() throws(StorageError) {
         let found = try storage.read { connection throws(StorageError) in try connection.countDifferences() }
-        let repairs = repairs
         try secondLook(found) { difference, connection throws(StorageError) in
             if repairs { try connection.apply(difference) }
-            let finding = CacheFinding(
+            return CacheFinding(
                 .wrongCount,
-                "\(difference.label): off by \(difference.corrections.map { "\($0)" }.joined(separator: ", "))")
-            return Settled(finding: finding, isRepaired: repairs)
+                "\(difference.label): off by \(difference.corrections.map { "\($0)" }.joined(separator: ", "))",
+                isRepaired: repairs)
         }
     }
 }

@@ -7,7 +7,7 @@ struct HeaderFieldsTests {
     private func parse(_ lines: [[UInt8]]) throws -> HeaderFields {
         var parser = HeadParser()
         for line in [Array("HTTP/1.1 200 OK\r\n".utf8)] + lines + [Array("\r\n".utf8)] {
-            if case .head(_, let fields) = try line.withUnsafeBytes({ try parser.accept($0) }) { return fields }
+            if let (_, fields) = try line.withUnsafeBytes({ try parser.accept($0) }) { return fields }
         }
         throw TransferError.badHeaders(detail: "no end")
     }

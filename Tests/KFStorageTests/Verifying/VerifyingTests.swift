@@ -201,11 +201,11 @@ struct VerifyingTests {
         let (storage, paths) = try await fill()
         let folder = try #require(UInt8((paths[0] as NSString).deletingLastPathComponent.suffix(2), radix: 16))
         // The index as it was before the commit: it knows nothing.
-        let suspects = try FolderContents(storage, folder).compare(with: []).suspects
+        let suspects = try FolderContents(storage.directory.objects, folder).compare(with: []).suspects
         #expect(suspects.contains { paths[0].hasSuffix($0.name) && $0.kind == .orphan })
         let verdicts = try storage.writer.perform { connection throws(StorageError) in
             try suspects.map { suspect throws(StorageError) in
-                try suspect.isStillWrong(connection, storage.session.directory)
+                try suspect.isStillWrong(connection, storage.directory.objects)
             }
         }
         #expect(verdicts == suspects.map { _ in false })
