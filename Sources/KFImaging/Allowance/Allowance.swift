@@ -14,23 +14,21 @@ package struct Allowance: Sendable {
 
     let memory: MemoryBudget
     let deadline: Deadline
+}
 
+extension Allowance {
     /// `fileBytes` is the size of the image's file; nil for an image that is decoded already.
     package init(_ limits: DecodeLimits, fileBytes: Int?) {
         self.init(
-            MemoryBudget(limit: limits.memory(fileBytes: fileBytes)), Deadline(limits.time(fileBytes: fileBytes)))
-    }
-
-    private init(_ memory: MemoryBudget, _ deadline: Deadline) {
-        self.memory = memory
-        self.deadline = deadline
+            memory: MemoryBudget(limit: limits.memory(fileBytes: fileBytes)),
+            deadline: Deadline(limits.time(fileBytes: fileBytes)))
     }
 
     /// An allowance that shares this one's memory, with the time limit less `spent`.
     ///
     /// It serves one of several jobs on an image, each of which goes on from what the jobs before it have spent.
     package func after(_ spent: Duration) -> Allowance {
-        Allowance(memory, Deadline(deadline.limit, spent: spent))
+        Allowance(memory: memory, deadline: Deadline(deadline.limit, spent: spent))
     }
 
     /// The processor time that work under this allowance has taken.
@@ -56,11 +54,6 @@ package struct Allowance: Sendable {
     ) throws(ImagingError) -> Result {
         guard inForce == nil else { return try work() }
         return try Allowance(limits, fileBytes: fileBytes).run(work)
-    }
-
-    /// The current allowance's deadline, or a new one made of `limits`.
-    static func deadline(_ limits: DecodeLimits) -> Deadline {
-        inForce?.deadline ?? Deadline(limits.time(fileBytes: nil))
     }
 
     /// The remainder of the current allowance, for an encoder in C that works while the allowance is in force. Half of

@@ -26,14 +26,9 @@ package final class WorkMemory: Sendable {
         }.min() ?? .max
     }
 
-    private struct Waiting {
-        let bytes: Int
-        let turn: DispatchSemaphore
-    }
-
     private struct Jobs {
         var held = 0
-        var waiting: [Waiting] = []
+        var waiting: [(bytes: Int, turn: DispatchSemaphore)] = []
     }
 
     private let limit: Int
@@ -56,7 +51,7 @@ package final class WorkMemory: Sendable {
                 return nil
             }
             let turn = DispatchSemaphore(value: 0)
-            jobs.waiting.append(Waiting(bytes: bytes, turn: turn))
+            jobs.waiting.append((bytes, turn))
             return turn
         }
         turn?.wait()

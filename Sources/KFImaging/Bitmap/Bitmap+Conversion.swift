@@ -2,21 +2,18 @@ extension Bitmap {
     /// Whether every pixel is opaque; true when there is no alpha channel.
     public var isOpaque: Bool {
         guard format.hasAlpha else { return true }
+        return format.depth == .eight ? isOpaque(UInt8.self) : isOpaque(UInt16.self)
+    }
+
+    private func isOpaque<Sample: FixedWidthInteger>(_ sample: Sample.Type) -> Bool {
         let channels = format.channelCount
         return withUnsafeRows { rows in
-            for y in 0..<rows.height {
-                switch format.depth {
-                case .eight:
-                    let row = rows.row(y)
-                    for index in stride(from: channels - 1, to: rows.width * channels, by: channels)
-                    where row[index] != 255 { return false }
-                case .sixteen:
-                    let row = rows.row16(y)
-                    for index in stride(from: channels - 1, to: rows.width * channels, by: channels)
-                    where row[index] != 65_535 { return false }
-                }
+            (0..<rows.height).allSatisfy { y in
+                let row = (rows.base + y * rows.bytesPerRow).assumingMemoryBound(to: Sample.self)
+                for index in stride(from: channels - 1, to: rows.width * channels, by: channels)
+                where row[index] != Sample.max { return false }
+                return true
             }
-            return true
         }
     }
 
@@ -56,8 +53,7 @@ extension Bitmap {
         let staysGray = source.format.isGray && (background.isGray || source.isOpaque)
         let behind = (UInt32(background.red), UInt32(background.green), UInt32(background.blue))
         let (step, channels, count) = (source.format.channelCount, staysGray ? 1 : 3, width)
-        return try source.convertRows(to: staysGray ? .gray : .rgb) {
-            (row: UnsafePointer<UInt8>, target: UnsafeMutablePointer<UInt8>) in
+        return try source.mapRows(to: staysGray ? .gray : .rgb) { row, target in
             var (input, output) = (row, target)
             for _ in 0..<count {
                 let alpha = UInt32(input[step - 1])
@@ -108,19 +104,7 @@ extension Bitmap {
 extension Bitmap {
     /// Returns the picture as RGB or RGBA with 8 bits a sample.
     func inColor() throws(ImagingError) -> Bitmap {
-        let source = try reducedToEightBits()
-        guard source.format.isGray else { return source }
-        let format: PixelFormat = source.format.hasAlpha ? .rgba : .rgb
-        let (step, channels, count) = (source.format.channelCount, format.channelCount, width)
-        return try source.convertRows(to: format) { (row: UnsafePointer<UInt8>, target: UnsafeMutablePointer<UInt8>) in
-            var (input, output) = (row, target)
-            for _ in 0..<count {
-                (output[0], output[1], output[2]) = (input[0], input[0], input[0])
-                if step == 2 { output[3] = input[1] }
-                input += step
-                output += channels
-            }
-        }
+        try reducedToEightBits().expanded(color: true, alpha: false)
     }
 
     /// Returns the picture in RGBA with 8 bits a sample; every pixel is opaque, or transparent with four zero samples.
@@ -138,25 +122,5 @@ extension Bitmap {
                 input += channels
             }
         }
-    }
-
-    /// Makes a picture of the same size in another format, row by row. `body` writes one row.
-    @inline(__always)
-    private func convertRows<Input, Output>(
-        to format: PixelFormat, _ body: (UnsafePointer<Input>, UnsafeMutablePointer<Output>) -> Void
-    ) throws(ImagingError) -> Bitmap {
-        var result = try Bitmap(uninitialized: width, height, format)
-        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            try withUnsafeRows { (rows) throws(ImagingError) in
-                var pace = Pace()
-                for y in 0..<rows.height {
-                    try pace.advance(rows.width)
-                    body(
-                        (rows.base + y * rows.bytesPerRow).assumingMemoryBound(to: Input.self),
-                        (target.base + y * target.bytesPerRow).assumingMemoryBound(to: Output.self))
-                }
-            }
-        }
-        return result
     }
 }

@@ -49,12 +49,6 @@ public struct Color: Sendable, Equatable {
 
     /// The colour as `#rrggbbaa` in lower case, the form in processors' identifiers.
     public var hexadecimal: String {
-        let digits = Array("0123456789abcdef")
-        var text = "#"
-        for byte in [red, green, blue, alpha] {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return text
+        "#" + [red, green, blue, alpha].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

@@ -31,32 +31,17 @@ public struct Image: Sendable, Equatable {
 
     /// Makes a still image.
     public init(_ bitmap: Bitmap, sourceFormat: ImageFormat? = nil, iccProfile: [UInt8]? = nil) {
-        self.init(
-            first: ImageFrame(bitmap: bitmap), others: [], loopCount: 0, sourceFormat: sourceFormat,
-            iccProfile: iccProfile)
+        (frames, loopCount) = ([ImageFrame(bitmap: bitmap)], 0)
+        (self.sourceFormat, self.iccProfile) = (sourceFormat, iccProfile)
     }
 
     /// Makes an animation; nil when there are no frames or their sizes differ.
     public init?(
         frames: [ImageFrame], loopCount: Int = 0, sourceFormat: ImageFormat? = nil, iccProfile: [UInt8]? = nil
     ) {
-        guard let first = frames.first?.bitmap else { return nil }
-        guard frames.allSatisfy({ $0.bitmap.width == first.width && $0.bitmap.height == first.height }) else {
-            return nil
-        }
-        self.init(
-            first: frames[0], others: frames[1...], loopCount: loopCount, sourceFormat: sourceFormat,
-            iccProfile: iccProfile)
-    }
-
-    private init(
-        first: ImageFrame, others: ArraySlice<ImageFrame>, loopCount: Int, sourceFormat: ImageFormat?,
-        iccProfile: [UInt8]?
-    ) {
-        frames = [first] + others
-        self.loopCount = loopCount
-        self.sourceFormat = sourceFormat
-        self.iccProfile = iccProfile
+        guard let first = frames.first?.bitmap, frames.allSatisfy({ $0.bitmap.size == first.size }) else { return nil }
+        (self.frames, self.loopCount) = (frames, loopCount)
+        (self.sourceFormat, self.iccProfile) = (sourceFormat, iccProfile)
     }
 
     /// The bitmap of the first frame.

@@ -34,6 +34,19 @@ public struct ImageMetadata: Sendable, Equatable {
     }
 }
 
+/// The EXIF and XMP of a file, at their place in its bytes.
+struct MetadataBlocks {
+    var exif: UnsafeRawBufferPointer?
+    var xmp: UnsafeRawBufferPointer?
+
+    /// The orientation from EXIF, else from XMP.
+    var orientation: Orientation {
+        exif.flatMap(ExifOrientation.read) ?? xmp.flatMap(XMPOrientation.read) ?? .upright
+    }
+
+    var metadata: ImageMetadata? { ImageMetadata(exif: exif, xmp: xmp) }
+}
+
 /// An EXIF orientation, 1 to 8: how the stored picture is turned or mirrored for display.
 struct Orientation: Equatable {
     let value: Int

@@ -71,9 +71,7 @@ public protocol ImageCodec: Sendable {
     ) throws(ImagingError) -> [Image]
 
     /// Groups the indices of the requests so that one pass over the bytes can serve a group. By default each is alone.
-    func passes(
-        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]
-    ) throws(ImagingError) -> [[Int]]
+    func passes(_ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]) throws(ImagingError) -> [[Int]]
 
     /// Estimates the bytes that the decoder holds beside the result's pixels, also for a small result. By default 0, for
     /// one that decodes some rows at a time.
@@ -118,16 +116,15 @@ extension ImageCodec {
     ) throws(ImagingError) -> [Image] {
         try requests.map { (options) throws(ImagingError) in
             let info = try header(bytes)
-            try options.limits.check(
-                width: info.width, height: info.height, frames: options.firstFrameOnly ? 1 : info.frames)
+            try options.limits.check(info.size, frames: options.firstFrameOnly ? 1 : info.frames)
             var image = try decode(bytes, options: options)
             try ImageCodecs.checkTime()
             if options.firstFrameOnly, image.isAnimated { image = image.firstFrame }
             image.sourceFormat = format
-            try options.limits.check(width: image.width, height: image.height, frames: image.frames.count)
+            try options.limits.check(image.bitmap.size, frames: image.frames.count)
             let plan = try DecodePlan(
-                options, source: PixelSize(width: image.width, height: image.height),
-                bytesPerPixel: image.bitmap.format.bytesPerPixel, frames: image.frames.count)
+                options, source: image.bitmap.size, bytesPerPixel: image.bitmap.format.bytesPerPixel,
+                frames: image.frames.count)
             if let exact = plan.exact {
                 image = try image.mapBitmaps { (bitmap) throws(ImagingError) in
                     try Resampler.resize(bitmap, to: exact)
@@ -137,9 +134,7 @@ extension ImageCodec {
         }
     }
 
-    public func passes(
-        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]
-    ) throws(ImagingError) -> [[Int]] {
+    public func passes(_ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]) throws(ImagingError) -> [[Int]] {
         requests.indices.map { [$0] }
     }
 
@@ -174,6 +169,39 @@ protocol PassCodec: ImageCodec {}
 extension PassCodec {
     func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
         try decode(bytes, for: [options], each: nil)[0]
+    }
+}
+
+/// The structure of a file, read without decoding.
+protocol FileStructure {
+    /// Reads the structure as far as the bytes reach.
+    init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage) throws(ImagingError)
+
+    var info: ImageInfo { get }
+
+    /// Returns the faults that cost no pixel.
+    ///
+    /// - Throws: `truncated`, `corrupt`.
+    func check() throws(ImagingError) -> [ImageWarning]
+}
+
+/// A codec that checks a file by one walk over its structure.
+protocol StructuredCodec: PassCodec {
+    associatedtype Structure: FileStructure
+}
+
+extension StructuredCodec {
+    func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
+        try Structure(bytes, passage: .silent).info
+    }
+
+    func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
+    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning]) {
+        let structure = try Structure(bytes, passage: passage)
+        let info = structure.info
+        try limits.check(info)
+        return (info, try structure.check())
     }
 }
 

@@ -31,18 +31,7 @@ extension Image {
         }
         let format = bitmap.format
         guard frames.allSatisfy({ $0.bitmap.format == format }) else { return self }
-        var result = try mapBitmaps { (bitmap) throws(ImagingError) in
-            var bitmap = bitmap
-            try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
-                var pace = Pace()
-                for y in 0..<rows.height {
-                    try pace.advance(rows.width * 8)
-                    let row = rows.base + y * rows.bytesPerRow
-                    transform.convert(row, to: row, rows.width)
-                }
-            }
-            return bitmap
-        }
+        var result = try mapBitmaps { (bitmap) throws(ImagingError) in try transform.converted(bitmap) }
         result.iccProfile = nil
         return result
     }
@@ -77,6 +66,19 @@ final class ColorTransform {
 
     deinit {
         kf_color_destroy(handle)
+    }
+
+    func converted(_ bitmap: Bitmap) throws(ImagingError) -> Bitmap {
+        var bitmap = bitmap
+        try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
+            var pace = Pace()
+            for y in 0..<rows.height {
+                try pace.advance(rows.width * 8)
+                let row = rows.base + y * rows.bytesPerRow
+                convert(row, to: row, rows.width)
+            }
+        }
+        return bitmap
     }
 
     /// Converts `count` pixels. Input and output may be the same memory when the format stays.

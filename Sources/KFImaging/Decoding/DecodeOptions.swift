@@ -58,7 +58,7 @@ struct DecodePlan {
         self.source = source
         func stored(_ size: PixelSize?) -> PixelSize? { orientation.swapsSides ? size?.turned : size }
         if let exact = stored(options.exactSize) {
-            try options.limits.check(width: exact.width, height: exact.height, frames: frames)
+            try options.limits.check(exact, frames: frames)
             self.exact = exact == source ? nil : exact
             minimum = DecodePlan.enough(for: exact)
             return

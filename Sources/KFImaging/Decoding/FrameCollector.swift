@@ -36,21 +36,13 @@ struct FrameCollector {
     mutating func add(_ canvas: Bitmap, delay: Duration) throws(ImagingError) {
         var bitmap = canvas
         if let exact = plan.exact { bitmap = try Resampler.resize(bitmap, to: exact) }
-        if let transform {
-            try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
-                var pace = Pace()
-                for y in 0..<rows.height {
-                    try pace.advance(rows.width * 8)
-                    transform.convert(rows.row(y), to: rows.row(y), rows.width)
-                }
-            }
-        }
+        if let transform { bitmap = try transform.converted(bitmap) }
         bitmap = try bitmap.oriented(orientation)
         if let change { bitmap = try change(bitmap) }
         // Consecutive equal frames share their memory.
         if let last = frames.last?.bitmap, last == bitmap { bitmap = last }
         bytes += bitmap.byteCount
-        if count > 1 { try check(bytes, PixelSize(width: bitmap.width, height: bitmap.height)) }
+        if count > 1 { try check(bytes, bitmap.size) }
         frames.append(ImageFrame(bitmap: bitmap, delay: delay))
     }
 

@@ -14,9 +14,7 @@ package enum ImageProbe {
     }
 
     /// Reads the header in an array.
-    package static func probe(
-        _ bytes: [UInt8], limits: DecodeLimits = .init()
-    ) throws(ImagingError) -> ImageInfo {
+    package static func probe(_ bytes: [UInt8], limits: DecodeLimits = .init()) throws(ImagingError) -> ImageInfo {
         try bytes.withRaw { (bytes) throws(ImagingError) in try probe(bytes, limits: limits) }
     }
 

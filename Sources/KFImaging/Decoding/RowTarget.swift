@@ -7,7 +7,6 @@ struct RowTarget {
     private let isBand: Bool
     private let rowsAtOnce: Int
     private let height: Int
-    private var filled = 0
 
     /// `size` is the decoded size, `extent` the part of it that counts, and `targets` are the sizes of the results.
     ///
@@ -37,25 +36,22 @@ struct RowTarget {
         }
     }
 
-    /// Whether every row has been written.
-    var isFull: Bool { filled == height }
-
-    /// Calls `write` with (address of the first row, distance between rows, count) for the next rows.
-    mutating func take(
+    /// Calls `write` with (address of the first row, distance between rows, count) for some rows at a time, until all
+    /// are written, and returns the results in the order of the targets. The clock is checked between the calls.
+    mutating func fill(
         _ write: (UnsafeMutableRawPointer, Int, Int) throws(ImagingError) -> Void
-    ) throws(ImagingError) {
-        let count = min(rowsAtOnce, height - filled)
-        let first = isBand ? 0 : filled
-        try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
-            let base = rows.base + first * rows.bytesPerRow
-            try write(base, rows.bytesPerRow, count)
-            for case let resampler? in resamplers {
-                for index in 0..<count { try resampler.push(base + index * rows.bytesPerRow) }
+    ) throws(ImagingError) -> [Bitmap] {
+        for filled in stride(from: 0, to: height, by: rowsAtOnce) {
+            let count = min(rowsAtOnce, height - filled)
+            try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
+                let base = rows.base + (isBand ? 0 : filled) * rows.bytesPerRow
+                try write(base, rows.bytesPerRow, count)
+                for case let resampler? in resamplers {
+                    for index in 0..<count { try resampler.push(base + index * rows.bytesPerRow) }
+                }
             }
+            try ImageCodecs.checkTime()
         }
-        filled += count
+        return resamplers.map { $0?.result ?? bitmap }
     }
-
-    /// The results in the order of the targets; complete once the target is full.
-    var pictures: [Bitmap] { resamplers.map { $0?.result ?? bitmap } }
 }

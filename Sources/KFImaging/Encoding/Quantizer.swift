@@ -138,23 +138,33 @@ extension Quantizer {
 /// Up to 256 distinct colours, numbered in the order of their appearance.
 struct ColorTable {
     private(set) var colors: [UInt32] = []
-    private let limit: Int
     /// A hash table with open addressing; a slot holds a colour's number plus one.
     private var slots = [UInt16](repeating: 0, count: 1024)
 
-    init(limit: Int = 256) {
-        self.limit = limit
+    /// Calls `put` with the number of each colour of a row; false when the table is full.
+    @inline(__always)
+    mutating func number(_ count: Int, _ color: (Int) -> UInt32, _ put: (Int, UInt8) -> Void) -> Bool {
+        var last: (color: UInt32, index: UInt8)?
+        for x in 0..<count {
+            let color = color(x)
+            if last?.color != color {
+                guard let index = index(of: color) else { return false }
+                last = (color, index)
+            }
+            put(x, last?.index ?? 0)
+        }
+        return true
     }
 
     /// Returns the number of a colour and adds the colour if it is new; nil when the table is full.
-    mutating func index(of color: UInt32) -> UInt8? {
+    private mutating func index(of color: UInt32) -> UInt8? {
         var slot = Int((color &* 0x9E37_79B1) >> 22)
         while slots[slot] != 0 {
             let number = Int(slots[slot]) - 1
             if colors[number] == color { return UInt8(number) }
             slot = (slot + 1) & 1023
         }
-        guard colors.count < limit else { return nil }
+        guard colors.count < 256 else { return nil }
         colors.append(color)
         slots[slot] = UInt16(colors.count)
         return UInt8(colors.count - 1)

@@ -5,17 +5,13 @@
 /// large picture are blurred in parallel, each starting at the rows above it that it needs.
 enum BoxBlur {
     static func blur(_ bitmap: Bitmap, box: Int, passes: Int) throws(ImagingError) -> Bitmap {
-        bitmap.format.isGray
-            ? try blur(bitmap, box, passes, as: SIMD2<Float>.self)
-            : try blur(bitmap, box, passes, as: SIMD4<Float>.self)
-    }
-
-    private static func blur<Pixel: SIMD>(
-        _ bitmap: Bitmap, _ box: Int, _ passes: Int, as pixel: Pixel.Type
-    ) throws(ImagingError) -> Bitmap where Pixel.Scalar == Float {
         try bitmap.mapBands(to: bitmap.format, overlap: passes * (box / 2) * 2) {
             (source, target, band) throws(ImagingError) in
-            try blur(source, into: target, band, half: box / 2, passes, as: Pixel.self)
+            if source.format.isGray {
+                try blur(source, into: target, band, half: box / 2, passes, as: SIMD2<Float>.self)
+            } else {
+                try blur(source, into: target, band, half: box / 2, passes, as: SIMD4<Float>.self)
+            }
         }
     }
 

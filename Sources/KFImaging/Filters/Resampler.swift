@@ -13,15 +13,10 @@ enum Resampler {
         sharpening: Double = 0
     ) throws(ImagingError) {
         let extent = extent ?? (Double(source.width), Double(source.height))
-        if format.isGray {
-            self = .gray(
-                try ResampleStage(
-                    source: source, extent: extent, format: format, target: target, sharpening: sharpening))
-        } else {
-            self = .color(
-                try ResampleStage(
-                    source: source, extent: extent, format: format, target: target, sharpening: sharpening))
-        }
+        self =
+            format.isGray
+            ? .gray(try ResampleStage(source, extent, format, target, sharpening))
+            : .color(try ResampleStage(source, extent, format, target, sharpening))
     }
 
     /// Resamples the next source row.
@@ -43,9 +38,8 @@ enum Resampler {
     static func resize(
         _ bitmap: Bitmap, extent: (width: Double, height: Double)? = nil, to size: PixelSize
     ) throws(ImagingError) -> Bitmap {
-        if bitmap.width == size.width, bitmap.height == size.height { return bitmap }
-        let source = PixelSize(width: bitmap.width, height: bitmap.height)
-        let resampler = try Resampler(source: source, extent: extent, format: bitmap.format, target: size)
+        if bitmap.size == size { return bitmap }
+        let resampler = try Resampler(source: bitmap.size, extent: extent, format: bitmap.format, target: size)
         try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
             for y in 0..<rows.height { try resampler.push(rows.base + y * rows.bytesPerRow) }
         }
@@ -77,8 +71,8 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
     private(set) var result: Bitmap
 
     init(
-        source: PixelSize, extent: (width: Double, height: Double), format: PixelFormat, target: PixelSize,
-        sharpening: Double
+        _ source: PixelSize, _ extent: (width: Double, height: Double), _ format: PixelFormat, _ target: PixelSize,
+        _ sharpening: Double
     ) throws(ImagingError) {
         self.source = source
         result = try Bitmap(uninitialized: target.width, target.height, format)

@@ -18,9 +18,7 @@ enum RowBands {
     }
 
     /// Runs the work once for each band. Of several errors, the first band's is thrown.
-    static func run(
-        _ bands: [Range<Int>], _ work: (Range<Int>) throws(ImagingError) -> Void
-    ) throws(ImagingError) {
+    static func run(_ bands: [Range<Int>], _ work: (Range<Int>) throws(ImagingError) -> Void) throws(ImagingError) {
         guard bands.count > 1 else {
             for band in bands { try work(band) }
             return
@@ -74,23 +72,29 @@ extension Bitmap {
     func mapRows(
         to channels: PixelFormat.Channels, _ change: (UnsafePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Void
     ) throws(ImagingError) -> Bitmap {
-        try mapBands(to: PixelFormat(channels)) { (source, target, band) throws(ImagingError) in
+        try convertRows(to: PixelFormat(channels), change)
+    }
+
+    /// Makes a bitmap of the same size like `mapRows`, with samples or pixels of any type.
+    @inline(__always)
+    func convertRows<Input, Output>(
+        to format: PixelFormat, _ change: (UnsafePointer<Input>, UnsafeMutablePointer<Output>) -> Void
+    ) throws(ImagingError) -> Bitmap {
+        try mapBands(to: format) { (source, target, band) throws(ImagingError) in
             var pace = Pace()
             for y in band {
                 try pace.advance(width)
-                change(source.row(y), target.row(y))
+                change(
+                    (source.base + y * source.bytesPerRow).assumingMemoryBound(to: Input.self),
+                    (target.base + y * target.bytesPerRow).assumingMemoryBound(to: Output.self))
             }
         }
     }
-}
 
-extension Bitmap {
     /// Calls `body` with (all rows, index of the first row, count) for some rows at a time.
     ///
     /// Between the calls the clock is checked, which C code cannot do by itself.
-    func withSlices(
-        _ body: (BitmapRows, Int, Int) throws(ImagingError) -> Void
-    ) throws(ImagingError) {
+    func withSlices(_ body: (BitmapRows, Int, Int) throws(ImagingError) -> Void) throws(ImagingError) {
         try withUnsafeRows { (rows) throws(ImagingError) in
             var pace = Pace()
             let step = Deadline.rowsPerLook(width: rows.width)

@@ -13,13 +13,13 @@ enum ShapeDrawing {
         let channels: PixelFormat.Channels =
             source.format.isGray ? (isOpaque ? .gray : .grayAlpha) : (isOpaque ? .rgb : .rgba)
         let count = channels.rawValue
-        let behind = Pixel(background, isGray: source.format.isGray)
+        let behind = SIMD4(background, isGray: source.format.isGray)
         return try mapCoveredRows(source, to: channels, [shape]) { coverage, row, output in
             for x in 0..<width {
                 let (input, pixel) = (row + x * step, output + x * count)
-                var color = Pixel(SIMD4<Float>(0, 0, 0, hasAlpha ? Float(input[step - 1]) / 255 : 1))
-                for channel in 0..<colors { color.value[channel] = Float(input[channel]) }
-                color.value.w *= coverage[x]
+                var color = SIMD4(0, 0, 0, hasAlpha ? Float(input[step - 1]) / 255 : 1)
+                for channel in 0..<colors { color[channel] = Float(input[channel]) }
+                color.w *= coverage[x]
                 color.over(behind).store(pixel, colors: colors, hasAlpha: !isOpaque)
             }
         }
@@ -32,7 +32,7 @@ enum ShapeDrawing {
         let source = try bitmap.expanded(color: !stroke.isGray && stroke.alpha > 0, alpha: false)
         let (step, width, colors) = (source.format.channelCount, source.width, source.format.isGray ? 1 : 3)
         let hasAlpha = source.format.hasAlpha
-        let top = Pixel(stroke, isGray: source.format.isGray)
+        let top = SIMD4(stroke, isGray: source.format.isGray)
         let shapes = [outer] + (inner.map { [$0] } ?? [])
         return try mapCoveredRows(source, to: source.format.channels, shapes) { coverage, row, output in
             output.update(from: row, count: width * step)
@@ -40,10 +40,10 @@ enum ShapeDrawing {
                 let covered = coverage[x] - (shapes.count > 1 ? coverage[width + x] : 0)
                 if covered <= 0 { continue }
                 let pixel = output + x * step
-                var color = Pixel(SIMD4<Float>(0, 0, 0, hasAlpha ? Float(pixel[step - 1]) / 255 : 1))
-                for channel in 0..<colors { color.value[channel] = Float(pixel[channel]) }
+                var color = SIMD4(0, 0, 0, hasAlpha ? Float(pixel[step - 1]) / 255 : 1)
+                for channel in 0..<colors { color[channel] = Float(pixel[channel]) }
                 var above = top
-                above.value.w *= min(covered, 1)
+                above.w *= min(covered, 1)
                 above.over(color).store(pixel, colors: colors, hasAlpha: hasAlpha)
             }
         }
@@ -69,32 +69,28 @@ enum ShapeDrawing {
 }
 
 /// A pixel with straight colours from 0 to 255 and alpha from 0 to 1; a grey value is in the first lane.
-private struct Pixel {
-    var value: SIMD4<Float>
-
-    init(_ value: SIMD4<Float>) {
-        self.value = value
+extension SIMD4<Float> {
+    fileprivate init(_ color: Color, isGray: Bool) {
+        self.init(Float(color.red), Float(color.green), Float(color.blue), Float(color.alpha) / 255)
+        if isGray { (y, z) = (0, 0) }
     }
 
-    init(_ color: Color, isGray: Bool) {
-        value = SIMD4(Float(color.red), Float(color.green), Float(color.blue), Float(color.alpha) / 255)
-        if isGray { (value.y, value.z) = (0, 0) }
-    }
-
-    func over(_ below: Pixel) -> Pixel {
-        let (alpha, rest) = (value.w, below.value.w * (1 - value.w))
+    fileprivate func over(_ below: Self) -> Self {
+        let rest = below.w * (1 - w)
         // When only one of them is visible, no division rounds its colour.
         if rest == 0 { return self }
-        if alpha == 0 { return below }
-        var result = (value * alpha + below.value * rest) / (alpha + rest)
-        result.w = alpha + rest
-        return Pixel(result)
+        if w == 0 { return below }
+        var result = (self * w + below * rest) / (w + rest)
+        result.w = w + rest
+        return result
     }
 
     @inline(__always)
-    func store(_ pixel: UnsafeMutablePointer<UInt8>, colors: Int, hasAlpha: Bool) {
-        for channel in 0..<colors { pixel[channel] = UInt8(truncatingIfNeeded: Int32(min(value[channel], 255) + 0.5)) }
-        if hasAlpha { pixel[colors] = UInt8(truncatingIfNeeded: Int32(min(value.w, 1) * 255 + 0.5)) }
+    fileprivate func store(_ pixel: UnsafeMutablePointer<UInt8>, colors: Int, hasAlpha: Bool) {
+        for channel in 0..<colors {
+            pixel[channel] = UInt8(truncatingIfNeeded: Int32(Swift.min(self[channel], 255) + 0.5))
+        }
+        if hasAlpha { pixel[colors] = UInt8(truncatingIfNeeded: Int32(Swift.min(w, 1) * 255 + 0.5)) }
     }
 }
 

@@ -3,9 +3,15 @@ import Glibc
 /// Sharpens: twice the picture minus its Gaussian blur, premultiplied, with edges extended, rounded once at the end.
 enum UnsharpMask {
     static func sharpen(_ bitmap: Bitmap, sigma: Double) throws(ImagingError) -> Bitmap {
-        bitmap.format.isGray
-            ? try sharpen(bitmap, sigma, as: SIMD2<Float>.self)
-            : try sharpen(bitmap, sigma, as: SIMD4<Float>.self)
+        let weights = weights(sigma: sigma)
+        return try bitmap.mapBands(to: bitmap.format, overlap: 2 * (weights.count - 1)) {
+            (source, target, band) throws(ImagingError) in
+            if source.format.isGray {
+                try sharpen(source, into: target, band, weights, as: SIMD2<Float>.self)
+            } else {
+                try sharpen(source, into: target, band, weights, as: SIMD4<Float>.self)
+            }
+        }
     }
 
     /// Returns the Gaussian's weights from the centre outwards, as far as 4 sigma. The whole kernel has a sum of one.
@@ -18,16 +24,6 @@ enum UnsharpMask {
         let values = (0...reach).map { exp(-Double($0 * $0) / (2 * sigma * sigma)) }
         let sum = 2 * values.reduce(0, +) - values[0]
         return values.map { Float($0 / sum) }
-    }
-
-    private static func sharpen<Pixel: SIMD>(
-        _ bitmap: Bitmap, _ sigma: Double, as pixel: Pixel.Type
-    ) throws(ImagingError) -> Bitmap where Pixel.Scalar == Float {
-        let weights = weights(sigma: sigma)
-        return try bitmap.mapBands(to: bitmap.format, overlap: 2 * (weights.count - 1)) {
-            (source, target, band) throws(ImagingError) in
-            try sharpen(source, into: target, band, weights, as: Pixel.self)
-        }
     }
 
     private static func sharpen<Pixel: SIMD>(

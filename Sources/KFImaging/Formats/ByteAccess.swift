@@ -27,6 +27,15 @@ extension UnsafeRawBufferPointer {
         return Int(UInt32(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
     }
 
+    /// The name of a chunk or box at the offset.
+    func name(at offset: Int) -> FourCharacters? {
+        guard offset >= 0, offset <= count - 4 else { return nil }
+        return FourCharacters(loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+
+    /// The bytes of a range, which must be inside.
+    func part(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self[range]) }
+
     /// Whether the bytes at the offset equal the text.
     func holds(_ text: StaticString, at offset: Int) -> Bool {
         let length = text.utf8CodeUnitCount
@@ -38,6 +47,18 @@ extension UnsafeRawBufferPointer {
     func holds(_ text: String, at offset: Int) -> Bool {
         guard offset >= 0, offset <= count else { return false }
         return self[offset...].starts(with: text.utf8)
+    }
+}
+
+/// The four characters that name a chunk or box.
+struct FourCharacters: ExpressibleByStringLiteral, Hashable {
+    private let word: UInt32
+
+    init(_ word: UInt32) { self.word = word }
+
+    @inline(__always)
+    init(stringLiteral name: StaticString) {
+        word = UnsafeRawPointer(name.utf8Start).loadUnaligned(as: UInt32.self)
     }
 }
 

@@ -68,11 +68,12 @@ public struct DecodeLimits: Sendable, Hashable {
 
     /// Throws the error of a limit that the header exceeds.
     func check(_ info: ImageInfo) throws(ImagingError) {
-        try check(width: info.width, height: info.height, frames: info.frames)
+        try check(info.size, frames: info.frames)
     }
 
     /// Throws the error of a limit that the size or the number of frames exceeds; no arithmetic overflows.
-    func check(width: Int, height: Int, frames: Int = 1) throws(ImagingError) {
+    func check(_ size: PixelSize, frames: Int = 1) throws(ImagingError) {
+        let (width, height) = (size.width, size.height)
         let (pixels, overflow) = width.multipliedReportingOverflow(by: height)
         if overflow || pixels > maxPixels {
             throw .tooLarge(width: width, height: height, maxPixels: maxPixels)

@@ -46,15 +46,17 @@ public struct ImageInfo: Sendable, Equatable {
 }
 
 extension ImageInfo {
+    /// The size as displayed.
+    var size: PixelSize { PixelSize(width: width, height: height) }
+
     /// `stored` is the size before the orientation is applied.
     init(
-        format: ImageFormat, stored: (width: Int, height: Int), orientation: Orientation = .upright, frames: Int = 1,
+        format: ImageFormat, stored: PixelSize, orientation: Orientation = .upright, frames: Int = 1,
         hasAlpha: Bool = false, colorModel: ColorModel = .rgb, bitDepth: Int = 8
     ) {
-        let swap = orientation.swapsSides
+        let size = orientation.swapsSides ? stored.turned : stored
         self.init(
-            format: format, width: swap ? stored.height : stored.width, height: swap ? stored.width : stored.height,
-            frames: frames, hasAlpha: hasAlpha, orientation: orientation.value, colorModel: colorModel,
-            bitDepth: bitDepth)
+            format: format, width: size.width, height: size.height, frames: frames, hasAlpha: hasAlpha,
+            orientation: orientation.value, colorModel: colorModel, bitDepth: bitDepth)
     }
 }

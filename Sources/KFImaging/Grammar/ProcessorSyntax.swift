@@ -10,19 +10,8 @@ package struct ProcessorSyntax: Sendable {
         /// The parameter in the syntax line, such as `WxH` or `fraction=0.5`.
         let form: String
         package let isOptional: Bool
-        private let listChoices: @Sendable () -> [String]
-
         /// The words that the parameter accepts; empty when it takes another kind of value.
-        package var choices: [String] { listChoices() }
-
-        fileprivate init(
-            _ name: String, _ form: String, isOptional: Bool, choices: @escaping @Sendable () -> [String] = { [] }
-        ) {
-            self.name = name
-            self.form = form
-            self.isOptional = isOptional
-            listChoices = choices
-        }
+        package var choices: [String] = []
     }
 
     package let name: String
@@ -75,17 +64,17 @@ package struct ProcessorSyntax: Sendable {
 
 extension ProcessorSyntax.Parameter {
     fileprivate static func required(_ name: String, _ form: String) -> Self {
-        Self(name, form, isOptional: false)
+        Self(name: name, form: form, isOptional: false)
     }
 
     fileprivate static func optional(_ name: String, _ form: String) -> Self {
-        Self(name, form, isOptional: true)
+        Self(name: name, form: form, isOptional: true)
     }
 
-    fileprivate static func choice<Choice: RawRepresentable & CaseIterable & SendableMetatype>(
+    fileprivate static func choice<Choice: RawRepresentable & CaseIterable>(
         _ name: String, _ form: String, of type: Choice.Type, isOptional: Bool = false
     ) -> Self where Choice.RawValue == String {
-        Self(name, form, isOptional: isOptional, choices: { Choice.allCases.map(\.rawValue) })
+        Self(name: name, form: form, isOptional: isOptional, choices: Choice.allCases.map(\.rawValue))
     }
 }
 

@@ -5,9 +5,7 @@ public struct CustomImageProcessor: ImageProcessor {
 
     /// `identifier` is part of the cache key: it must be unique and name everything on which the closure's result
     /// depends.
-    public init(
-        identifier: String, change: @escaping @Sendable (Bitmap) throws(ImagingError) -> Bitmap
-    ) {
+    public init(identifier: String, change: @escaping @Sendable (Bitmap) throws(ImagingError) -> Bitmap) {
         self.identifier = identifier
         self.change = change
     }

@@ -79,20 +79,17 @@ public enum ImageProcessItem: Sendable {
 extension ImageProcessItem {
     /// Returns the image resampled to the size that `target` computes from its own. Bytes are decoded at a reduced size
     /// if that is enough.
-    func image(
-        _ options: DecodeOptions, resizedTo target: (PixelSize) -> PixelSize
-    ) throws(ImagingError) -> Image {
+    func image(_ options: DecodeOptions, resizedTo target: (PixelSize) -> PixelSize) throws(ImagingError) -> Image {
         switch self {
         case .image(let image):
-            let size = target(PixelSize(width: image.width, height: image.height))
-            try options.limits.check(width: size.width, height: size.height, frames: image.frames.count)
+            let size = target(image.bitmap.size)
+            try options.limits.check(size, frames: image.frames.count)
             return try Allowance.within(options.limits, fileBytes: nil) { () throws(ImagingError) in
                 try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: size) }
             }
         case .data(let bytes):
             let info = try ImageProbe.probe(bytes, limits: options.limits)
-            let size = target(PixelSize(width: info.width, height: info.height))
-            return try ImageDecoder.decode(bytes, options: options.sized(size))
+            return try ImageDecoder.decode(bytes, options: options.sized(target(info.size)))
         }
     }
 }

@@ -25,7 +25,7 @@ public struct PaddingImageProcessor: ImageProcessor, Equatable {
             width: SizeSpec.pixels(width * options.scaleFactor), height: SizeSpec.pixels(height * options.scaleFactor))
         var frames = 1
         if case .image(let image) = item { frames = image.frames.count }
-        try options.decode.limits.check(width: canvas.width, height: canvas.height, frames: frames)
+        try options.decode.limits.check(canvas, frames: frames)
         return try item.image(options.decode, coloring: !color.isGray) { (bitmap) throws(ImagingError) in
             try bitmap.padded(to: canvas, color)
         }

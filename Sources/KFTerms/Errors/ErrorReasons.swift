@@ -10,14 +10,12 @@ extension KingfisherError {
         /// The downloader has been shut down (code 1007). This is not a cancellation by the caller.
         case downloaderShutDown
 
-        var description: ErrorDescription {
+        var description: (code: Int, name: String, message: String) {
             switch self {
-            case .emptyRequest:
-                .init(code: 1001, name: "emptyRequest", message: "the request modifier returned no request")
-            case .invalidURL(let problem): .init(code: 1002, name: "invalidURL", message: problem)
-            case .taskCancelled: .init(code: 1003, name: "taskCancelled", message: "cancelled")
-            case .downloaderShutDown:
-                .init(code: 1007, name: "downloaderShutDown", message: "the downloader has been shut down")
+            case .emptyRequest: (1001, "emptyRequest", "the request modifier returned no request")
+            case .invalidURL(let problem): (1002, "invalidURL", problem)
+            case .taskCancelled: (1003, "taskCancelled", "cancelled")
+            case .downloaderShutDown: (1007, "downloaderShutDown", "the downloader has been shut down")
             }
         }
     }
@@ -48,33 +46,29 @@ extension KingfisherError {
         /// ``ImageDownloader/Configuration/failuresToOpenCircuit``.
         case circuitOpen(host: String, secondsLeft: Int64)
 
-        var description: ErrorDescription {
+        var description: (code: Int, name: String, message: String) {
             switch self {
-            case .invalidURLResponse(let detail, _):
-                .init(code: 2001, name: "invalidURLResponse", message: detail)
+            case .invalidURLResponse(let detail, _): (2001, "invalidURLResponse", detail)
             case .invalidHTTPStatusCode(let status):
-                .init(code: 2002, name: "invalidHTTPStatusCode", message: "response \(HTTPStatus.text(status))")
+                (2002, "invalidHTTPStatusCode", "response \(HTTPStatus.text(status))")
             case .rememberedHTTPStatusCode(let status, let seconds):
-                .init(
-                    code: 2002, name: "invalidHTTPStatusCode",
-                    message: "response \(HTTPStatus.text(status)), remembered for another "
-                        + SpanText.short(seconds.multiplied(saturating: 1000)))
-            case .transferError(_, let detail, _): .init(code: 2003, name: "transferError", message: detail)
-            case .dataModifyingFailed:
-                .init(code: 2004, name: "dataModifyingFailed", message: "the delegate returned no data")
-            case .noURLResponse:
-                .init(
-                    code: 2005, name: "noURLResponse", message: "the server closed the connection without an answer")
-            case .cancelledByDelegate:
-                .init(code: 2006, name: "cancelledByDelegate", message: "the delegate refused the response")
-            case .notAnImage(let found):
-                .init(code: 2007, name: "notAnImage", message: "not an image: \(found)")
-            case .damagedImage(let detail): .init(code: 2008, name: "damagedImage", message: detail)
-            case .tooLarge(let detail): .init(code: 2009, name: "tooLarge", message: detail)
+                (
+                    2002, "invalidHTTPStatusCode",
+                    "response \(HTTPStatus.text(status)), remembered for another "
+                        + SpanText.short(seconds.multiplied(saturating: 1000))
+                )
+            case .transferError(_, let detail, _): (2003, "transferError", detail)
+            case .dataModifyingFailed: (2004, "dataModifyingFailed", "the delegate returned no data")
+            case .noURLResponse: (2005, "noURLResponse", "the server closed the connection without an answer")
+            case .cancelledByDelegate: (2006, "cancelledByDelegate", "the delegate refused the response")
+            case .notAnImage(let found): (2007, "notAnImage", "not an image: \(found)")
+            case .damagedImage(let detail): (2008, "damagedImage", detail)
+            case .tooLarge(let detail): (2009, "tooLarge", detail)
             case .circuitOpen(let host, let seconds):
-                .init(
-                    code: 2010, name: "circuitOpen",
-                    message: "\(host) failed too often in a row; not asked again for \(seconds) s (circuit open)")
+                (
+                    2010, "circuitOpen",
+                    "\(host) failed too often in a row; not asked again for \(seconds) s (circuit open)"
+                )
             }
         }
     }
@@ -108,34 +102,26 @@ extension KingfisherError {
         /// A remote that is required refuses requests or cannot be reached (code 3017).
         case remoteIsUnavailable(detail: String)
 
-        var description: ErrorDescription {
+        var description: (code: Int, name: String, message: String) {
             switch self {
             case .cannotLoadDataFromDisk(let detail):
-                .init(code: 3004, name: "cannotLoadDataFromDisk", message: "cannot be read from the cache: \(detail)")
-            case .cannotCreateDirectory(let detail):
-                .init(code: 3005, name: "cannotCreateDirectory", message: detail)
-            case .imageNotExisting:
-                .init(code: 3006, name: "imageNotExisting", message: "not in the cache")
+                (3004, "cannotLoadDataFromDisk", "cannot be read from the cache: \(detail)")
+            case .cannotCreateDirectory(let detail): (3005, "cannotCreateDirectory", detail)
+            case .imageNotExisting: (3006, "imageNotExisting", "not in the cache")
             case .imageExpired(_, let seconds):
-                .init(
-                    code: 3006, name: "imageNotExisting",
-                    message: "in the cache, but it expired \(SpanText.short(seconds.multiplied(saturating: 1000))) ago")
-            case .cannotSerializeImage(let detail):
-                .init(code: 3008, name: "cannotSerializeImage", message: detail)
-            case .cannotCreateCacheFile(let detail):
-                .init(code: 3009, name: "cannotCreateCacheFile", message: "cannot be stored: \(detail)")
+                (
+                    3006, "imageNotExisting",
+                    "in the cache, but it expired \(SpanText.short(seconds.multiplied(saturating: 1000))) ago"
+                )
+            case .cannotSerializeImage(let detail): (3008, "cannotSerializeImage", detail)
+            case .cannotCreateCacheFile(let detail): (3009, "cannotCreateCacheFile", "cannot be stored: \(detail)")
             case .diskStorageIsNotReady(let detail):
-                .init(code: 3011, name: "diskStorageIsNotReady", message: "the cache cannot be used: \(detail)")
-            case .diskIsFull(let detail):
-                .init(code: 3013, name: "diskIsFull", message: "cannot be stored, the disk is full: \(detail)")
-            case .imageLargerThanCache(let detail):
-                .init(code: 3014, name: "imageLargerThanCache", message: "not stored: \(detail)")
-            case .cacheIsReadOnly(let detail):
-                .init(code: 3015, name: "cacheIsReadOnly", message: "the cache cannot be changed: \(detail)")
-            case .cacheIsLocked(let detail):
-                .init(code: 3016, name: "cacheIsLocked", message: "the cache is locked: \(detail)")
-            case .remoteIsUnavailable(let detail):
-                .init(code: 3017, name: "remoteIsUnavailable", message: detail)
+                (3011, "diskStorageIsNotReady", "the cache cannot be used: \(detail)")
+            case .diskIsFull(let detail): (3013, "diskIsFull", "cannot be stored, the disk is full: \(detail)")
+            case .imageLargerThanCache(let detail): (3014, "imageLargerThanCache", "not stored: \(detail)")
+            case .cacheIsReadOnly(let detail): (3015, "cacheIsReadOnly", "the cache cannot be changed: \(detail)")
+            case .cacheIsLocked(let detail): (3016, "cacheIsLocked", "the cache is locked: \(detail)")
+            case .remoteIsUnavailable(let detail): (3017, "remoteIsUnavailable", detail)
             }
         }
     }
@@ -149,14 +135,12 @@ extension KingfisherError {
         /// The reader of the output has closed it (code 4003).
         case outputClosed
 
-        var description: ErrorDescription {
+        var description: (code: Int, name: String, message: String) {
             switch self {
             case .processingFailed(let identifier, let detail):
-                .init(
-                    code: 4001, name: "processingFailed",
-                    message: identifier.isEmpty ? detail : "\(identifier): \(detail)")
-            case .outputFailed(let detail): .init(code: 4002, name: "outputFailed", message: detail)
-            case .outputClosed: .init(code: 4003, name: "outputClosed", message: "the output was closed by its reader")
+                (4001, "processingFailed", identifier.isEmpty ? detail : "\(identifier): \(detail)")
+            case .outputFailed(let detail): (4002, "outputFailed", detail)
+            case .outputClosed: (4003, "outputClosed", "the output was closed by its reader")
             }
         }
     }
@@ -176,17 +160,17 @@ extension KingfisherError {
         /// error.
         case recordedFailure(code: Int, name: String, message: String)
 
-        var description: ErrorDescription {
+        var description: (code: Int, name: String, message: String) {
             switch self {
-            case .emptySource: .init(code: 5001, name: "emptySource", message: "no source was given")
-            case .dataProviderError(let detail, _): .init(code: 5003, name: "dataProviderError", message: detail)
+            case .emptySource: (5001, "emptySource", "no source was given")
+            case .dataProviderError(let detail, _): (5003, "dataProviderError", detail)
             case .alternativeSourcesExhausted(let errors):
-                .init(
-                    code: 5004, name: "alternativeSourcesExhausted",
-                    message: "every source failed: " + errors.map(\.error.message).joined(separator: "; "))
-            case .invalidListRecord(let detail):
-                .init(code: 5007, name: "invalidListRecord", message: detail)
-            case .recordedFailure(let code, let name, let message): .init(code: code, name: name, message: message)
+                (
+                    5004, "alternativeSourcesExhausted",
+                    "every source failed: " + errors.map(\.error.message).joined(separator: "; ")
+                )
+            case .invalidListRecord(let detail): (5007, "invalidListRecord", detail)
+            case .recordedFailure(let code, let name, let message): (code, name, message)
             }
         }
     }

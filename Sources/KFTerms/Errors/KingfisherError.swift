@@ -82,7 +82,8 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
         return false
     }
 
-    private var description: ErrorDescription {
+    /// The code, name and message of the reason.
+    private var description: (code: Int, name: String, message: String) {
         switch self {
         case .requestError(let reason): reason.description
         case .responseError(let reason): reason.description
@@ -91,13 +92,6 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
         case .sourceError(let reason): reason.description
         }
     }
-}
-
-/// The code, name and message of a reason.
-struct ErrorDescription {
-    let code: Int
-    let name: String
-    let message: String
 }
 
 extension KingfisherError {

@@ -67,10 +67,7 @@ package final class ResultTerms: Sendable {
     package let serializer: any CacheSerializer
     let modifier: (any ImageModifier)?
 
-    package init(
-        _ processing: ProcessingOptions, _ serializer: any CacheSerializer,
-        _ modifier: (any ImageModifier)?
-    ) {
+    package init(_ processing: ProcessingOptions, _ serializer: any CacheSerializer, _ modifier: (any ImageModifier)?) {
         self.processing = processing
         self.serializer = serializer
         self.modifier = modifier

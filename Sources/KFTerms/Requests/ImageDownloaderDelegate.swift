@@ -26,9 +26,7 @@ public protocol ImageDownloaderDelegate: AnyObject, Sendable {
     /// that cannot bring a whole image: 1xx, redirects, 206 and 304.
     func isValidStatusCode(_ code: Int) -> Bool
     /// Returns whether to receive the body of an accepted response. `.cancel` fails with `cancelledByDelegate` (2006).
-    func imageDownloader(
-        didReceive response: ResponseFacts, for url: RequestURL
-    ) async -> ResponseDisposition
+    func imageDownloader(didReceive response: ResponseFacts, for url: RequestURL) async -> ResponseDisposition
 }
 
 /// The decision of a delegate about a response.
@@ -49,13 +47,9 @@ extension ImageDownloaderDelegate {
         error: KingfisherError?
     ) {}
 
-    public func imageDownloader(
-        didDownload data: [UInt8], for url: RequestURL
-    ) -> [UInt8]? { data }
+    public func imageDownloader(didDownload data: [UInt8], for url: RequestURL) -> [UInt8]? { data }
 
-    public func imageDownloader(
-        didDownload image: Image, for url: RequestURL, with response: ResponseFacts?
-    ) {}
+    public func imageDownloader(didDownload image: Image, for url: RequestURL, with response: ResponseFacts?) {}
 
     public func isValidStatusCode(_ code: Int) -> Bool { code == 200 || code == 203 }
 

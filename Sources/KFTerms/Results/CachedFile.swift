@@ -23,15 +23,13 @@ public final class CachedFile: Sendable {
 
     /// Returns all bytes; blocks on the disk. Throws for more than `limit` bytes, by default 1 GiB.
     package func readAll(limit: Int = FileDescriptor.memoryLimit) throws(KingfisherError) -> [UInt8] {
-        do {
+        do throws(StorageError) {
             guard lseek(file.raw, 0, SEEK_SET) == 0 else {
-                throw StorageError.system(call: "lseek", path: path, errno: errno)
+                throw .system(call: "lseek", path: path, errno: errno)
             }
             return try file.readAll(expected: Int(size), limit: limit)
-        } catch let error as StorageError {
-            throw KingfisherError(reading: error)
         } catch {
-            preconditionFailure("readAll throws storage errors only: \(error)")
+            throw KingfisherError(reading: error)
         }
     }
 

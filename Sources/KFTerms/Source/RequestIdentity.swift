@@ -146,12 +146,7 @@ private struct IdentityDigest {
 
 /// Digests of files that affect requests: a netrc file and certificates of authorities.
 enum FileDigest {
-    private struct Known {
-        let stamp: [Int64]
-        let digest: String
-    }
-
-    private static let known = Mutex<[String: Known]>([:])
+    private static let known = Mutex<[String: (stamp: [Int64], digest: String)]>([:])
     /// The largest file that is read, in bytes: more than any bundle of certificates.
     private static let limit = 64 << 20
 
@@ -169,7 +164,7 @@ enum FileDigest {
             // libcurl reads the file itself and reports its errors.
             guard let bytes = read else { return "path:\(path)" }
             let digest = bytes.withUnsafeBytes { SHA256.hash($0) }.hex
-            known[path] = Known(stamp: stamp, digest: digest)
+            known[path] = (stamp, digest)
             return digest
         }
     }

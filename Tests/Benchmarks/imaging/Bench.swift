@@ -45,11 +45,10 @@ enum Bench {
         let size = try fitting(bytes, side * 3 / 2)
         try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
             var reader = try JPEGReader(UnsafeRawBufferPointer(buffer))
-            let source = PixelSize(width: reader.header.width, height: reader.header.height)
-            let scaled = try reader.scale(JPEGScale.numerator(source: source, minimum: size))
+            let scaled = try reader.scale(JPEGScale.numerator(source: reader.size, minimum: size))
             let row = try Scratch.take(UInt8.self, scaled.width * 4)
             defer { Scratch.give(row) }
-            try reader.start(maxScans: 200, Deadline(.seconds(60)))
+            try reader.start(maxScans: 200)
             for _ in 0..<scaled.height { try reader.read(row, bytesPerRow: scaled.width * 4, count: 1) }
         }
     }

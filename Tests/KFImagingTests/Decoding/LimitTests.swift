@@ -54,6 +54,8 @@ struct LimitTests {
     @Test func sidesThatOverflow() {
         #expect(throws: ImagingError.self) { try Bitmap(width: Int.max / 2, height: 4, format: .rgba) }
         #expect(throws: ImagingError.self) { try Bitmap(width: 0, height: 4, format: .rgba) }
-        #expect(throws: ImagingError.self) { try DecodeLimits(maxPixels: Int.max).check(width: Int.max, height: 2) }
+        #expect(throws: ImagingError.self) {
+            try DecodeLimits(maxPixels: Int.max).check(PixelSize(width: Int.max, height: 2))
+        }
     }
 }

@@ -1,5 +1,7 @@
 /// AVIF: read and written, still and animated, with 8, 10 or 12 bits a sample.
-struct AVIFCodec: PassCodec {
+struct AVIFCodec: StructuredCodec {
+    typealias Structure = AVIFStructure
+
     var format: ImageFormat { .avif }
     var supportsAnimation: Bool { true }
     var isEncodable: Bool { true }
@@ -7,27 +9,14 @@ struct AVIFCodec: PassCodec {
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.hasISOBrand(["avif", "avis"]) }
 
-    func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
-        try AVIFStructure(bytes).info
-    }
-
-    func inspect(
-        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
-    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning]) {
-        let structure = try AVIFStructure(bytes)
-        try limits.check(structure.info)
-        if !structure.isComplete { throw .truncated(.avif) }
-        return (structure.info, [])
-    }
-
     func decode(
         _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
     ) throws(ImagingError) -> [Image] {
-        try AVIFDecoder.decode(bytes, requests, each: change)
+        try AVIFDecoder(bytes, requests[0]).decode(requests, each: change)
     }
 
     func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
-        try AVIFDecoder.check(bytes, limits: limits)
+        try AVIFDecoder(bytes, DecodeOptions(limits: limits)).check()
         return []
     }
 
@@ -36,9 +25,7 @@ struct AVIFCodec: PassCodec {
         Double(info.width) * Double(info.height) * (info.bitDepth > 8 ? 2 : 1) * (info.hasAlpha ? 3 : 2)
     }
 
-    func passes(
-        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]
-    ) throws(ImagingError) -> [[Int]] {
+    func passes(_ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]) throws(ImagingError) -> [[Int]] {
         let frames = requests.allSatisfy(\.firstFrameOnly) ? 1 : try AVIFStructure(bytes).frames
         return frames == 1 ? [Array(requests.indices)] : requests.indices.map { [$0] }
     }

@@ -11,16 +11,9 @@ enum AVIFEncoder {
         _ image: Image, options: EncodeOptions, threads: Int = AVIFEncoder.threads
     ) throws(ImagingError) -> [UInt8] {
         try CodecLibrary.loadAVIF()
-        guard image.width <= 65_536, image.height <= 65_536 else {
-            throw .encodingFailed(.avif, reason: "a side of more than 65536 pixels")
-        }
-        guard let writer = kf_avif_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
-        defer { kf_avif_writer_destroy(writer) }
-        func check(_ status: kf_status) throws(ImagingError) {
-            try CodecStatus.check(
-                writing: status, .avif, bytes: image.bitmap.byteCount, kf_avif_writer_message(writer))
-        }
-
+        let writer = try CodecHandle(
+            writing: image, as: .avif, longestSide: 65_536, kf_avif_writer_create, message: kf_avif_writer_message,
+            destroy: kf_avif_writer_destroy)
         // All frames of a file have one layout.
         let isGray = image.frames.allSatisfy(\.bitmap.format.isGray)
         let isDeep = image.frames.allSatisfy { $0.bitmap.format.depth == .sixteen }
@@ -44,7 +37,7 @@ enum AVIFEncoder {
         output.plays = Int32(min(max(image.loopCount, 0), 1 << 30))
         let library = try MemoryReservation(memory(of: output))
         defer { withExtendedLifetime(library) {} }
-        try start(writer, image, output, options, check)
+        try start(writer, image, output, options)
         var pace = Pace()
         for frame in image.frames {
             try pace.advance(Deadline.samplesPerLook)
@@ -56,18 +49,18 @@ enum AVIFEncoder {
                 picture.channels = UInt32(bitmap.format.channelCount)
                 picture.depth = UInt32(bitmap.format.depth.rawValue)
                 picture.duration = milliseconds(frame.delay)
-                try check(CoderThreads.shared.counting(threads) { kf_avif_writer_picture(writer, &picture) })
+                try writer.check(
+                    CoderThreads.shared.counting(threads) { kf_avif_writer_picture(writer.pointer, &picture) })
             }
         }
-        var bytes = kf_bytes()
-        try check(CoderThreads.shared.counting(threads) { kf_avif_writer_finish(writer, &bytes) })
-        return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+        return try writer.file { writer, file in
+            CoderThreads.shared.counting(threads) { kf_avif_writer_finish(writer, file) }
+        }
     }
 
     /// Starts the file with its profile and metadata, which libavif copies.
     private static func start(
-        _ writer: OpaquePointer, _ image: Image, _ output: kf_avif_output, _ options: EncodeOptions,
-        _ check: (kf_status) throws(ImagingError) -> Void
+        _ writer: borrowing CodecHandle, _ image: Image, _ output: kf_avif_output, _ options: EncodeOptions
     ) throws(ImagingError) {
         let metadata = options.keepsMetadata ? image.metadata : nil
         let profile = ICCProfile.fitting(image.iccProfile, output.gray != 0 ? .gray : .rgb) ?? []
@@ -77,7 +70,7 @@ enum AVIFEncoder {
         try withBytes(of: profile, exif, metadata?.xmp ?? []) { (bytes) throws(ImagingError) in
             let bytes = bytes.map { kf_bytes(bytes: $0.baseAddress, length: $0.count) }
             var blocks = kf_avif_blocks(profile: bytes[0], exif: bytes[1], xmp: bytes[2])
-            try check(kf_avif_writer_start(writer, &output, &blocks))
+            try writer.check(kf_avif_writer_start(writer.pointer, &output, &blocks))
         }
     }
 

@@ -18,21 +18,20 @@ struct AVIFItems {
     var cellCount: Int { cells.count }
 
     private let bytes: UnsafeRawBufferPointer
-    /// The first box of each kind.
-    private var boxes = Boxes()
-    private let primary: Int
+    /// The contents of the first box of each kind that is read, and of every ipma.
+    private var boxes: [FourCharacters: [Range<Int>]] = [:]
+    private var primary = 0
     private var cells: Set<Int> = []
-
-    private struct Boxes {
-        var pitm, iinf, iloc, iref, idat, ipco: Range<Int>?
-        var ipma: [Range<Int>] = []
-    }
 
     /// - Throws: `corrupt` without a primary item.
     init(_ bytes: UnsafeRawBufferPointer, meta: Range<Int>) throws(ImagingError) {
         self.bytes = bytes
-        boxes = try AVIFItems.boxes(bytes, meta)
-        var cursor = ISOCursor(bytes, boxes.pitm ?? 0..<0)
+        let kinds: [FourCharacters] = ["pitm", "iloc", "iref", "idat", "ipco"]
+        try AVIFItems.forEachBox(bytes, meta) { box in
+            guard box.kind == "ipma" || kinds.contains(box.kind) && boxes[box.kind] == nil else { return }
+            boxes[box.kind, default: []].append(box.body)
+        }
+        var cursor = cursor("pitm")
         guard let version = cursor.readVersion()?.version, let primary = cursor.read(version == 0 ? 2 : 4) else {
             throw .corrupt(.avif, reason: "no primary item")
         }
@@ -57,36 +56,29 @@ struct AVIFItems {
         readLocations(needed, decoded: (cells.isEmpty ? [primary] : cells).union(alphas.keys))
     }
 
-    private static func boxes(_ bytes: UnsafeRawBufferPointer, _ meta: Range<Int>) throws(ImagingError) -> Boxes {
-        var boxes = Boxes()
-        guard meta.count >= 4 else { return boxes }
+    /// Calls `visit` with each box of a meta box; ipco and ipma only count inside iprp, and other boxes only outside.
+    private static func forEachBox(
+        _ bytes: UnsafeRawBufferPointer, _ meta: Range<Int>, _ visit: (ISOBox) -> Void
+    ) throws(ImagingError) {
+        guard meta.count >= 4 else { return }
+        func isProperty(_ box: ISOBox) -> Bool { box.kind == "ipco" || box.kind == "ipma" }
         try bytes.forEachBox(in: meta.lowerBound + 4..<meta.upperBound) { (box) throws(ImagingError) in
-            func first(_ name: StaticString, _ place: WritableKeyPath<Boxes, Range<Int>?>) {
-                if bytes.holds(name, at: box.kind), boxes[keyPath: place] == nil { boxes[keyPath: place] = box.body }
-            }
-            first("pitm", \.pitm)
-            first("iinf", \.iinf)
-            first("iloc", \.iloc)
-            first("iref", \.iref)
-            first("idat", \.idat)
-            guard bytes.holds("iprp", at: box.kind) else { return }
-            try bytes.forEachBox(in: box.body) { (box) throws(ImagingError) in
-                if bytes.holds("ipco", at: box.kind), boxes.ipco == nil { boxes.ipco = box.body }
-                if bytes.holds("ipma", at: box.kind) { boxes.ipma.append(box.body) }
-            }
+            if !isProperty(box) { visit(box) }
+            guard box.kind == "iprp" else { return }
+            try bytes.forEachBox(in: box.body) { if isProperty($0) { visit($0) } }
         }
-        return boxes
     }
 
+    /// A cursor at the first box of a kind; at no bytes if there is none.
+    private func cursor(_ kind: FourCharacters) -> ISOCursor { ISOCursor(bytes, boxes[kind]?.first ?? 0..<0) }
+
     /// Calls `visit` with each reference of a kind: the item that refers, and the items that it refers to.
-    private func forEachReference(
-        _ kind: StaticString, _ visit: (Int, [Int]) -> Void
-    ) throws(ImagingError) {
-        var cursor = ISOCursor(bytes, boxes.iref ?? 0..<0)
+    private func forEachReference(_ kind: FourCharacters, _ visit: (Int, [Int]) -> Void) throws(ImagingError) {
+        var cursor = cursor("iref")
         guard let version = cursor.readVersion()?.version else { return }
-        let size = AVIFItems.identifierSize(version)
+        let size = version == 0 ? 2 : 4
         try bytes.forEachBox(in: cursor.position..<cursor.end) { (box) in
-            guard bytes.holds(kind, at: box.kind) else { return }
+            guard box.kind == kind else { return }
             var cursor = ISOCursor(bytes, box.body)
             guard let item = cursor.read(size), let count = cursor.read(2) else { return }
             var others: [Int] = []
@@ -98,24 +90,12 @@ struct AVIFItems {
         }
     }
 
-    private static func identifierSize(_ version: Int) -> Int { version == 0 ? 2 : 4 }
-
     /// Returns an upper estimate of the mentions of items in the boxes of a meta box, by the bytes that one takes at least.
     static func mentions(_ bytes: UnsafeRawBufferPointer, meta: Range<Int>) throws(ImagingError) -> Int {
-        guard meta.count >= 4 else { return 0 }
+        let bytesOfMention: [FourCharacters: Int] = ["iinf": 20, "iref": 2, "iloc": 6, "ipma": 3]
         var count = 0
-        try bytes.forEachBox(in: meta.lowerBound + 4..<meta.upperBound) { (box) throws(ImagingError) in
-            if bytes.holds("iinf", at: box.kind) {
-                count += box.body.count / 20
-            } else if bytes.holds("iref", at: box.kind) {
-                count += box.body.count / 2
-            } else if bytes.holds("iloc", at: box.kind) {
-                count += box.body.count / 6
-            } else if bytes.holds("iprp", at: box.kind) {
-                try bytes.forEachBox(in: box.body) { (box) in
-                    if bytes.holds("ipma", at: box.kind) { count += box.body.count / 3 }
-                }
-            }
+        try forEachBox(bytes, meta) { box in
+            if let size = bytesOfMention[box.kind] { count += box.body.count / size }
         }
         return count
     }
@@ -123,10 +103,10 @@ struct AVIFItems {
     /// Reads the properties of the picture, and keeps of the auxiliary items those that are alpha.
     private mutating func readProperties(_ alphas: inout [Int: Int]) throws(ImagingError) {
         var all: [ISOBox] = []
-        if let ipco = boxes.ipco { try bytes.forEachBox(in: ipco) { all.append($0) } }
+        if let ipco = boxes["ipco"]?.first { try bytes.forEachBox(in: ipco) { all.append($0) } }
         var cell = AVIFProperties()
         var confirmed: Set<Int> = []
-        for ipma in boxes.ipma {
+        for ipma in boxes["ipma"] ?? [] {
             var cursor = ISOCursor(bytes, ipma)
             guard let (version, flags) = cursor.readVersion(), let entries = cursor.read(4) else { continue }
             for _ in 0..<entries {
@@ -151,7 +131,8 @@ struct AVIFItems {
     /// Compares the places of all items with the length of the file, and reads the headers of the pictures' data.
     private mutating func readLocations(_ needed: Set<Int>, decoded: Set<Int>) {
         var units = 1 << 20
-        var cursor = ISOCursor(bytes, boxes.iloc ?? 0..<0)
+        let idat = boxes["idat"]?.first ?? 0..<0
+        var cursor = cursor("iloc")
         guard let version = cursor.readVersion()?.version, let sizes = cursor.read(2),
             let count = cursor.read(version < 2 ? 2 : 4)
         else { return }
@@ -164,7 +145,7 @@ struct AVIFItems {
             extentCount += extents
             // Extents without offset and length would take no bytes of the file, and thousands of them time.
             guard offsetSize + lengthSize + indexSize > 0 else { continue }
-            let end = method & 15 == 1 ? boxes.idat?.count ?? 0 : bytes.count
+            let (origin, end) = method & 15 == 1 ? (idat.lowerBound, idat.count) : (0, bytes.count)
             var total = 0
             var places: [Range<Int>] = []
             for _ in 0..<extents {
@@ -175,7 +156,6 @@ struct AVIFItems {
                     if needed.contains(item) { hasPicture = false } else { hasOthers = false }
                 }
                 total += min(length, bytes.count)
-                let origin = method & 15 == 1 ? boxes.idat?.lowerBound ?? 0 : 0
                 guard decoded.contains(item), !start.overflow, start.partialValue <= end, total <= bytes.count else {
                     continue
                 }
@@ -191,7 +171,7 @@ struct AVIFItems {
     private mutating func readUnits(_ places: [Range<Int>], _ unitsLeft: inout Int) {
         let stream: AV1Stream
         if places.count == 1 {
-            stream = AV1Stream(UnsafeRawBufferPointer(rebasing: bytes[places[0]]), most: unitsLeft)
+            stream = AV1Stream(bytes.part(places[0]), most: unitsLeft)
         } else {
             stream = places.flatMap { bytes[$0] }.withUnsafeBytes { AV1Stream($0, most: unitsLeft) }
         }

@@ -1,7 +1,6 @@
 /// The properties of a coded picture, of an item or a track.
 struct AVIFProperties {
-    var width = 0
-    var height = 0
+    var size = PixelSize(width: 0, height: 0)
     private(set) var bitDepth = 8
     /// Whether the picture has luma only.
     private(set) var isGray = false
@@ -21,28 +20,28 @@ struct AVIFProperties {
     /// Reads a property that pixels, size or model depend on; ignores any other.
     mutating func read(_ bytes: UnsafeRawBufferPointer, _ box: ISOBox) {
         var cursor = ISOCursor(bytes, box.body)
-        if bytes.holds("ispe", at: box.kind) {
+        switch box.kind {
+        case "ispe":
             guard cursor.skip(4), let width = cursor.read(4), let height = cursor.read(4) else { return }
-            (self.width, self.height) = (width, height)
-        } else if bytes.holds("av1C", at: box.kind) {
+            size = PixelSize(width: width, height: height)
+        case "av1C":
             guard cursor.skip(2), let flags = cursor.read(1) else { return }
             bitDepth = flags & 0x40 == 0 ? 8 : flags & 0x20 == 0 ? 10 : 12
             isGray = flags & 0x10 != 0
             samplesOfFour = isGray ? 4 : flags & 0x08 == 0 ? 12 : flags & 0x04 == 0 ? 8 : 6
             hasConfiguration = true
-        } else if bytes.holds("auxC", at: box.kind) {
+        case "auxC":
             isAlpha = AVIFProperties.alphaNames.contains { bytes.holds($0, at: box.body.lowerBound + 4) }
-        } else if bytes.holds("irot", at: box.kind) {
-            turns = (cursor.read(1) ?? 0) & 3
-        } else if bytes.holds("imir", at: box.kind) {
-            mirror = cursor.read(1).map { $0 & 1 }
-        } else if bytes.holds("clap", at: box.kind) {
+        case "irot": turns = (cursor.read(1) ?? 0) & 3
+        case "imir": mirror = cursor.read(1).map { $0 & 1 }
+        case "clap":
             var fractions: [(Int, Int)] = []
             for isOffset in [false, false, true, true] {
                 guard let numerator = cursor.read(4), let denominator = cursor.read(4) else { return }
                 fractions.append((isOffset ? Int(Int32(truncatingIfNeeded: numerator)) : numerator, denominator))
             }
             aperture = fractions
+        default: break
         }
     }
 
@@ -61,9 +60,9 @@ struct AVIFProperties {
     /// The part of the coded picture that is displayed, before the rotation: all of it unless clap states a rectangle
     /// of whole pixels inside.
     var visible: (x: Range<Int>, y: Range<Int>) {
-        guard let aperture, let x = AVIFProperties.part(of: width, aperture[0], offset: aperture[2]),
-            let y = AVIFProperties.part(of: height, aperture[1], offset: aperture[3])
-        else { return (0..<width, 0..<height) }
+        guard let aperture, let x = AVIFProperties.part(of: size.width, aperture[0], offset: aperture[2]),
+            let y = AVIFProperties.part(of: size.height, aperture[1], offset: aperture[3])
+        else { return (0..<size.width, 0..<size.height) }
         return (x, y)
     }
 
@@ -73,9 +72,7 @@ struct AVIFProperties {
         of whole: Int, _ length: (numerator: Int, denominator: Int), offset: (numerator: Int, denominator: Int)
     ) -> Range<Int>? {
         guard whole > 0, length.denominator > 0, offset.denominator > 0, length.numerator % length.denominator == 0
-        else {
-            return nil
-        }
+        else { return nil }
         let size = length.numerator / length.denominator
         guard (1...whole).contains(size), whole < 1 << 30, offset.denominator < 1 << 31 else { return nil }
         // (whole - size) / 2 + offset, of which no term overflows.

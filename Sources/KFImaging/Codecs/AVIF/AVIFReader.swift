@@ -16,7 +16,9 @@ struct AVIFReader: ~Copyable {
         let hdr: CodePoints?
     }
 
-    private let handle: OpaquePointer
+    private let handle: CodecHandle
+    /// Counts the memory of libavif and dav1d.
+    private let library: MemoryReservation
     private var facts = kf_avif_picture()
     private let coded: PixelSize
     private let visible: (x: Range<Int>, y: Range<Int>)
@@ -24,39 +26,31 @@ struct AVIFReader: ~Copyable {
 
     /// The bytes must stay in place for the lifetime of the reader.
     init(_ bytes: UnsafeRawBufferPointer, _ structure: AVIFStructure) throws(ImagingError) {
+        let library = try MemoryReservation(structure.libraryBytes)
         try CodecLibrary.loadAVIF()
-        guard let handle = kf_avif_reader_create() else { throw .outOfMemory(bytes: 1 << 16) }
-        let coded = PixelSize(width: structure.properties.width, height: structure.properties.height)
+        let coded = structure.properties.size
         // The coded picture may be larger than its box states; dav1d refuses it. The cells of a grid are checked before.
         let pixels = coded.width * coded.height
         let threads = AVIFReader.threads(pixels)
+        let handle = try CodecHandle(
+            kf_avif_reader_create(), .avif, bytes: pixels, message: kf_avif_reader_message,
+            destroy: kf_avif_reader_destroy)
         var bounds = kf_avif_bounds(
             pixels: UInt32(clamping: pixels), side: UInt32(clamping: max(coded.width, coded.height)),
             frames: UInt32(clamping: structure.frames), threads: UInt32(threads))
         let data = bytes.bindMemory(to: UInt8.self)
-        let status = kf_avif_reader_open(handle, data.baseAddress, data.count, &bounds)
-        do {
-            try CodecStatus.check(status, .avif, bytes: data.count, kf_avif_reader_message(handle))
-        } catch {
-            kf_avif_reader_destroy(handle)
-            throw error
-        }
-        self.handle = handle
-        self.coded = coded
-        self.threads = threads
+        let status = kf_avif_reader_open(handle.pointer, data.baseAddress, data.count, &bounds)
+        try handle.check(status, bytes: data.count)
+        (self.library, self.coded, self.threads) = (library, coded, threads)
         visible = structure.properties.visible
-    }
-
-    deinit {
-        kf_avif_reader_destroy(handle)
+        self.handle = handle
     }
 
     /// The size of the visible part.
     var size: PixelSize { PixelSize(width: visible.x.count, height: visible.y.count) }
 
     mutating func next() throws(ImagingError) -> Picture {
-        let status = CoderThreads.shared.counting(threads) { kf_avif_reader_next(handle, &facts) }
-        try check(status)
+        try handle.check(CoderThreads.shared.counting(threads) { kf_avif_reader_next(handle.pointer, &facts) })
         guard facts.width == coded.width, facts.height == coded.height else {
             throw .corrupt(.avif, reason: "a picture whose size differs from its header")
         }
@@ -101,14 +95,20 @@ struct AVIFReader: ~Copyable {
         _ rows: UnsafeMutableRawPointer, bytesPerRow: Int, from y: Int, count: Int
     ) throws(ImagingError) {
         let target = rows.assumingMemoryBound(to: UInt8.self)
-        try check(
+        try handle.check(
             kf_avif_reader_rows(
-                handle, target, bytesPerRow, UInt32(visible.x.lowerBound), UInt32(visible.x.count),
+                handle.pointer, target, bytesPerRow, UInt32(visible.x.lowerBound), UInt32(visible.x.count),
                 UInt32(visible.y.lowerBound + y), UInt32(count)))
     }
 
-    private func check(_ status: kf_status) throws(ImagingError) {
-        try CodecStatus.check(status, .avif, bytes: coded.width * coded.height, kf_avif_reader_message(handle))
+    /// Reads the visible rows of the current picture once for each target.
+    mutating func read(_ picture: Picture, _ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
+        var rows = try RowTarget(size, picture.format, targets: targets)
+        var y = 0
+        return try rows.fill { (base, bytesPerRow, count) throws(ImagingError) in
+            try read(base, bytesPerRow: bytesPerRow, from: y, count: count)
+            y += count
+        }
     }
 
     /// Returns the number of dav1d's threads; pixels do not depend on it.

@@ -1,20 +1,20 @@
 /// The boxes of an AVIF, read without libavif.
 ///
 /// As in libavif, the major brand decides between the primary item and the animation of a file with both.
-struct AVIFStructure {
+struct AVIFStructure: FileStructure {
     private(set) var properties: AVIFProperties
-    private(set) var hasAlpha: Bool
+    private var hasAlpha: Bool
     private(set) var frames = 1
     /// The number of times an animation plays; 0 is forever.
     private(set) var loopCount = 0
     /// Whether the picture comes from a track, also when the track has one frame.
-    private(set) var isSequence = false
+    private var isSequence = false
     /// Whether the picture is a grid of others.
     private(set) var isGrid = false
     /// Whether the file holds all bytes of the picture.
-    private(set) var isComplete: Bool
+    private var isComplete: Bool
     /// An upper estimate of the bytes that libavif takes for the boxes.
-    private(set) var boxMemory: Int
+    private var boxMemory: Int
     /// The AV1 data of the picture, of its cells and of their alpha; empty for a track.
     private(set) var coded: [AV1Stream] = []
     /// The reason why libavif would take very long to read the boxes; nil for any file of an encoder.
@@ -23,19 +23,19 @@ struct AVIFStructure {
     /// Reads the boxes as far as the bytes reach.
     ///
     /// - Throws: `truncated` without the boxes that describe the picture, `corrupt` without a picture.
-    init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+    init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) throws(ImagingError) {
         var (meta, moov): (ISOBox?, ISOBox?)
         // libavif reads the items of every meta box, also beside a track and in it.
         var (mentions, boxBytes) = (0, 0)
         let isWhole = try bytes.forEachBox(in: 0..<bytes.count) { (box) throws(ImagingError) in
-            if bytes.holds("meta", at: box.kind) {
-                if meta == nil { meta = box }
+            switch box.kind {
+            case "meta":
+                meta = meta ?? box
                 mentions += try AVIFItems.mentions(bytes, meta: box.body)
-            } else if bytes.holds("moov", at: box.kind) {
-                if moov == nil { moov = box }
+            case "moov":
+                moov = moov ?? box
                 mentions += try AVIFTracks.mentions(bytes, moov: box.body)
-            } else {
-                return
+            default: return
             }
             boxBytes += box.body.count
         }
@@ -48,8 +48,7 @@ struct AVIFStructure {
         let isStill =
             bytes.holds("avif", at: 8) || !bytes.holds("avis", at: 8) && (moov == nil || !bytes.hasISOBrand(["avis"]))
         if isStill {
-            let body = try complete(meta)
-            let items = try AVIFItems(bytes, meta: body)
+            let items = try AVIFItems(bytes, meta: complete(meta))
             properties = items.properties
             hasAlpha = items.hasAlpha
             isGrid = items.cellCount > 0
@@ -62,8 +61,7 @@ struct AVIFStructure {
             if items.mostFrames > 16 { undecodable = "more than 16 frames in a picture" }
             if items.hasTooManyUnits { undecodable = "more than a million units of AV1" }
         } else {
-            let body = try complete(moov)
-            guard let tracks = try AVIFTracks(bytes, moov: body) else {
+            guard let tracks = try AVIFTracks(bytes, moov: complete(moov)) else {
                 throw .corrupt(.avif, reason: "no track of pictures")
             }
             properties = tracks.color.properties
@@ -79,7 +77,7 @@ struct AVIFStructure {
         }
         // libavif searches all items for each mention, which takes a second for so many.
         if mentions > 1 << 16 { undecodable = "more than 65536 mentions of items" }
-        if properties.width == 0 || properties.height == 0 { throw .corrupt(.avif, reason: "no size") }
+        if properties.size.width == 0 || properties.size.height == 0 { throw .corrupt(.avif, reason: "no size") }
     }
 
     /// libavif keeps a property of about 100 bytes for each association, which takes 1 byte of the file.
@@ -87,15 +85,32 @@ struct AVIFStructure {
     /// libavif keeps 56 bytes for each frame of each track.
     private static let memoryOfSample = 128
 
-    /// The size of the visible part as stored: before the orientation is applied.
-    var size: PixelSize {
+    var info: ImageInfo {
         let (x, y) = properties.visible
-        return PixelSize(width: x.count, height: y.count)
+        return ImageInfo(
+            format: .avif, stored: PixelSize(width: x.count, height: y.count), orientation: properties.orientation,
+            frames: frames, hasAlpha: hasAlpha, colorModel: properties.isGray ? .gray : .rgb,
+            bitDepth: properties.bitDepth)
     }
 
-    var info: ImageInfo {
-        ImageInfo(
-            format: .avif, stored: (size.width, size.height), orientation: properties.orientation, frames: frames,
-            hasAlpha: hasAlpha, colorModel: properties.isGray ? .gray : .rgb, bitDepth: properties.bitDepth)
+    func check() throws(ImagingError) -> [ImageWarning] {
+        if !isComplete { throw .truncated(.avif) }
+        return []
+    }
+
+    /// An upper estimate of what libavif and dav1d hold: the planes of one picture, of a grid's cells and of an
+    /// animation's references.
+    var libraryBytes: Int {
+        // dav1d pads both sides to 128. Longer sides than 28 bits would overflow, and no machine has the memory.
+        let pixels = (min(properties.size.width, 1 << 28) + 127) * (min(properties.size.height, 1 << 28) + 127)
+        let bytesPerSample = properties.bitDepth > 8 ? 2 : 1
+        // For each picture, dav1d keeps half a byte a pixel about blocks and filters.
+        let color = (properties.samplesOfFour * bytesPerSample + 2) * pixels / 4
+        let alpha = hasAlpha ? (4 * bytesPerSample + 2) * pixels / 4 : 0
+        let pictures = isSequence && frames > 1 ? 10 : 1
+        // The headers of the AV1 data say what dav1d takes, whatever the boxes say. libavif holds all cells of a grid
+        // beside the picture that it makes of them.
+        let boxes = (color + alpha) * pictures
+        return (isGrid ? boxes + coded.bytes : max(boxes, coded.bytes)) + boxMemory + (4 << 20)
     }
 }

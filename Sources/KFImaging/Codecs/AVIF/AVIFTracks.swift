@@ -7,7 +7,7 @@ struct AVIFTracks {
     init?(_ bytes: UnsafeRawBufferPointer, moov: Range<Int>) throws(ImagingError) {
         var tracks: [AVIFTrack] = []
         try bytes.forEachBox(in: moov) { (box) throws(ImagingError) in
-            guard bytes.holds("trak", at: box.kind) else { return }
+            guard box.kind == "trak" else { return }
             let track = try AVIFTrack(bytes, box.body)
             if track.identifier != 0, track.isAV1, track.frames > 0 { tracks.append(track) }
         }
@@ -20,9 +20,9 @@ struct AVIFTracks {
     static func mentions(_ bytes: UnsafeRawBufferPointer, moov: Range<Int>) throws(ImagingError) -> Int {
         var count = 0
         try bytes.forEachBox(in: moov) { (box) throws(ImagingError) in
-            guard bytes.holds("trak", at: box.kind) else { return }
+            guard box.kind == "trak" else { return }
             try bytes.forEachBox(in: box.body) { (box) throws(ImagingError) in
-                if bytes.holds("meta", at: box.kind) { count += try AVIFItems.mentions(bytes, meta: box.body) }
+                if box.kind == "meta" { count += try AVIFItems.mentions(bytes, meta: box.body) }
             }
         }
         return count
@@ -48,11 +48,8 @@ struct AVIFTrack {
     private let bytes: UnsafeRawBufferPointer
     /// The duration of all plays; nil is unlimited.
     private var duration: Int?
-    private var tables = Tables()
-
-    private struct Tables {
-        var stsz, stsc, stco, co64: Range<Int>?
-    }
+    /// The boxes that state the places of the frames, by their kinds.
+    private var tables: [FourCharacters: Range<Int>] = [:]
 
     init(_ bytes: UnsafeRawBufferPointer, _ track: Range<Int>) throws(ImagingError) {
         self.bytes = bytes
@@ -64,32 +61,21 @@ struct AVIFTrack {
 
     private mutating func read(_ part: Range<Int>, _ edits: inout Range<Int>?, depth: Int) throws(ImagingError) {
         try bytes.forEachBox(in: part) { (box) throws(ImagingError) in
-            func holds(_ name: StaticString) -> Bool { bytes.holds(name, at: box.kind) }
-            if holds("tkhd") {
-                readHeader(box.body)
-            } else if holds("tref") {
+            switch box.kind {
+            case "tkhd": readHeader(box.body)
+            case "tref":
                 try bytes.forEachBox(in: box.body) { (box) in
-                    if bytes.holds("auxl", at: box.kind), box.body.count >= 4 {
+                    if box.kind == "auxl", box.body.count >= 4 {
                         master = bytes.bigEndian32(at: box.body.lowerBound) ?? 0
                     }
                 }
-            } else if holds("edts") {
-                try bytes.forEachBox(in: box.body) { (box) in
-                    if bytes.holds("elst", at: box.kind) { edits = box.body }
-                }
-            } else if holds("mdia") || holds("minf") || holds("stbl") {
-                // mdia, minf and stbl are nested in this order; deeper boxes of these names mean nothing.
+            case "edts": try bytes.forEachBox(in: box.body) { (box) in if box.kind == "elst" { edits = box.body } }
+            case "mdia", "minf", "stbl":
+                // They are nested in this order; deeper boxes of these names mean nothing.
                 if depth < 3 { try read(box.body, &edits, depth: depth + 1) }
-            } else if holds("stsd") {
-                try readDescription(box.body)
-            } else if holds("stsz") {
-                tables.stsz = box.body
-            } else if holds("stsc") {
-                tables.stsc = box.body
-            } else if holds("stco") {
-                tables.stco = box.body
-            } else if holds("co64") {
-                tables.co64 = box.body
+            case "stsd": try readDescription(box.body)
+            case "stsz", "stsc", "stco", "co64": tables[box.kind] = box.body
+            default: break
             }
         }
     }
@@ -105,21 +91,22 @@ struct AVIFTrack {
         // Behind the duration: 16 bytes of layer, volume and reserved ones, then a matrix of 36.
         var rest = ISOCursor(bytes, min(body.lowerBound + (version == 1 ? 36 : 24), body.upperBound)..<body.upperBound)
         guard rest.skip(52), let width = rest.read(4), let height = rest.read(4) else { return }
-        (self.identifier, properties.width, properties.height) = (identifier, width >> 16, height >> 16)
+        self.identifier = identifier
+        properties.size = PixelSize(width: width >> 16, height: height >> 16)
     }
 
     /// Reads the first description of AV1 pictures. The properties follow 78 bytes of a visual sample entry.
     private mutating func readDescription(_ body: Range<Int>) throws(ImagingError) {
         guard body.count >= 8 else { return }
         try bytes.forEachBox(in: body.lowerBound + 8..<body.upperBound) { (entry) throws(ImagingError) in
-            guard bytes.holds("av01", at: entry.kind), !isAV1 else { return }
+            guard entry.kind == "av01", !isAV1 else { return }
             isAV1 = true
             guard entry.body.count >= 78 else { return }
-            let size = (properties.width, properties.height)
+            let size = properties.size
             try bytes.forEachBox(in: entry.body.lowerBound + 78..<entry.body.upperBound) { (box) in
                 properties.read(bytes, box)
             }
-            (properties.width, properties.height) = size
+            properties.size = size
         }
     }
 
@@ -137,10 +124,10 @@ struct AVIFTrack {
 
     /// Counts the frames and compares their places with the length of the file.
     private mutating func readSamples() {
-        let offsetSize = tables.stco == nil ? 8 : 4
-        var sizes = ISOCursor(bytes, tables.stsz ?? 0..<0)
-        var runs = ISOCursor(bytes, tables.stsc ?? 0..<0)
-        var chunks = ISOCursor(bytes, tables.stco ?? tables.co64 ?? 0..<0)
+        let offsetSize = tables["stco"] == nil ? 8 : 4
+        var sizes = ISOCursor(bytes, tables["stsz"] ?? 0..<0)
+        var runs = ISOCursor(bytes, tables["stsc"] ?? 0..<0)
+        var chunks = ISOCursor(bytes, tables["stco"] ?? tables["co64"] ?? 0..<0)
         guard sizes.skip(4), let fixedSize = sizes.read(4), sizes.skip(4), runs.skip(4), let runCount = runs.read(4),
             chunks.skip(4), let chunkCount = chunks.read(4), var run = Run(&runs)
         else { return }

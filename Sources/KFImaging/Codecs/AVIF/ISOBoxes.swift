@@ -1,7 +1,6 @@
 /// A box of an ISO media file: its kind and the place of its contents.
 struct ISOBox {
-    /// The offset of the four characters of the kind.
-    let kind: Int
+    let kind: FourCharacters
     /// The place of the contents, as far as the bytes reach.
     let body: Range<Int>
     /// Whether the bytes reach to the end that the box states.
@@ -15,12 +14,12 @@ extension UnsafeRawBufferPointer {
     ///
     /// - Returns: Whether the boxes fill the part.
     @discardableResult
-    func forEachBox(
-        in part: Range<Int>, _ visit: (ISOBox) throws(ImagingError) -> Void
-    ) throws(ImagingError) -> Bool {
+    func forEachBox(in part: Range<Int>, _ visit: (ISOBox) throws(ImagingError) -> Void) throws(ImagingError) -> Bool {
         var position = part.lowerBound
         while position < part.upperBound {
-            guard position + 8 <= part.upperBound, var length = bigEndian32(at: position) else { return false }
+            guard position + 8 <= part.upperBound, var length = bigEndian32(at: position),
+                let kind = name(at: position + 4)
+            else { return false }
             var header = 8
             if length == 1 {
                 guard position + 16 <= part.upperBound, let long = bigEndian64(at: position + 8) else { return false }
@@ -32,7 +31,7 @@ extension UnsafeRawBufferPointer {
             guard length >= header else { return false }
             let isComplete = length <= part.upperBound - position
             let end = isComplete ? position + length : part.upperBound
-            try visit(ISOBox(kind: position + 4, body: position + header..<end, isComplete: isComplete))
+            try visit(ISOBox(kind: kind, body: position + header..<end, isComplete: isComplete))
             if !isComplete { return false }
             position = end
         }

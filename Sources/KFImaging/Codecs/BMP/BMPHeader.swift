@@ -11,10 +11,11 @@ struct BMPHeader {
         case unsupported(String)
     }
 
+    /// The bytes of the whole file.
+    let bytes: UnsafeRawBufferPointer
     /// The format that errors name: BMP or ICO.
     let container: ImageFormat
-    let width: Int
-    let height: Int
+    let size: PixelSize
     /// Whether the first stored row is the top one.
     let isTopDown: Bool
     /// The bits of a pixel.
@@ -31,10 +32,8 @@ struct BMPHeader {
 
     var isIcon: Bool { container == .ico }
 
-    var size: PixelSize { PixelSize(width: width, height: height) }
-
     /// The distance between rows in the file.
-    var bytesPerRow: Int { (width * depth + 31) / 32 * 4 }
+    var bytesPerRow: Int { (size.width * depth + 31) / 32 * 4 }
 
     /// The bits of a palette index, or of the widest sample, but no more than the 8 that are decoded.
     var bitDepth: Int {
@@ -48,14 +47,14 @@ struct BMPHeader {
     init(
         _ bytes: UnsafeRawBufferPointer, at start: Int, container: ImageFormat, dataOffset: Int? = nil
     ) throws(ImagingError) {
-        guard let size = bytes.littleEndian32(at: start) else { throw .truncated(container) }
-        guard BMPHeader.isSize(size) else { throw .corrupt(container, reason: "a header of \(size) bytes") }
-        guard bytes.count - start >= size else { throw .truncated(container) }
+        guard let length = bytes.littleEndian32(at: start) else { throw .truncated(container) }
+        guard BMPHeader.isLength(length) else { throw .corrupt(container, reason: "a header of \(length) bytes") }
+        guard bytes.count - start >= length else { throw .truncated(container) }
         // A header of OS/2 may end after any field; fields that it lacks are 0.
-        func field(_ offset: Int) -> Int { offset + 4 <= size ? bytes.littleEndian32(at: start + offset) ?? 0 : 0 }
+        func field(_ offset: Int) -> Int { offset + 4 <= length ? bytes.littleEndian32(at: start + offset) ?? 0 : 0 }
         func half(_ offset: Int) -> Int { bytes.littleEndian16(at: start + offset) ?? 0 }
 
-        let isCore = size == 12
+        let isCore = length == 12
         let width = isCore ? half(4) : Int(Int32(truncatingIfNeeded: field(4)))
         var height = isCore ? half(6) : Int(Int32(truncatingIfNeeded: field(8)))
         isTopDown = height < 0
@@ -64,15 +63,15 @@ struct BMPHeader {
         guard width > 0, height > 0 else { throw .corrupt(container, reason: "a picture of \(width)×\(height) pixels") }
         let depth = half(isCore ? 10 : 14)
         let compression = field(16)
-        storage = try BMPHeader.storage(compression, depth: depth, header: size, container)
+        storage = try BMPHeader.storage(compression, depth: depth, header: length, container)
 
         let hasMasks = storage == .rows && compression != 0
-        let hasAlphaMask = compression == 6 || size >= 56
+        let hasAlphaMask = compression == 6 || length >= 56
         masks =
             hasMasks
             ? try BMPHeader.masks(bytes, at: start + 40, hasAlphaMask, depth, container) : BMPHeader.usual(depth)
         // The masks of a header of 40 bytes follow it.
-        let tables = start + (hasMasks ? max(size, hasAlphaMask ? 56 : 52) : size)
+        let tables = start + (hasMasks ? max(length, hasAlphaMask ? 56 : 52) : length)
 
         let entrySize = isCore ? 3 : 4
         var count = 0
@@ -88,16 +87,14 @@ struct BMPHeader {
         }
         palette = (tables, count, entrySize)
         if depth <= 8, count == 0, case .rows = storage { throw .corrupt(container, reason: "no palette") }
-        profile = size == 124 ? BMPHeader.profile(bytes, at: start) : nil
-        (self.container, self.width, self.height, self.depth) = (container, width, height, depth)
+        profile = length == 124 ? BMPHeader.profile(bytes, at: start) : nil
+        (self.bytes, self.container, self.depth) = (bytes, container, depth)
+        size = PixelSize(width: width, height: height)
     }
 
-    /// Whether a header may have this size: 12 for OS/2 1, 16 to 64 for OS/2 2, and Windows' sizes.
-    static func isSize(_ size: Int) -> Bool {
-        switch size {
-        case 12, 42, 46, 108, 124: true
-        default: (16...64).contains(size) && size % 4 == 0
-        }
+    /// Whether a header may have this length: 12 for OS/2 1, 16 to 64 for OS/2 2, and those of Windows.
+    static func isLength(_ length: Int) -> Bool {
+        [12, 42, 46, 108, 124].contains(length) || (16...64).contains(length) && length % 4 == 0
     }
 
     private static func storage(
@@ -149,12 +146,43 @@ struct BMPHeader {
     }
 }
 
-extension BMPHeader {
+extension BMPHeader: FileStructure {
     /// Reads the headers of a BMP file.
     ///
     /// The size in the file header is ignored: many writers state a wrong one.
-    init(file bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+    init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) throws(ImagingError) {
         guard let data = bytes.littleEndian32(at: 10) else { throw .truncated(.bmp) }
         try self.init(bytes, at: 14, container: .bmp, dataOffset: data)
+    }
+
+    /// The facts that the headers state. Run lengths tell by walking them whether they skip pixels.
+    var info: ImageInfo {
+        var hasAlpha = isIcon || masks[3] != 0
+        if storage == .runs { hasAlpha = (try? BMPRuns.coverage(self)) != .whole }
+        return ImageInfo(
+            format: container, stored: size, hasAlpha: hasAlpha, colorModel: depth <= 8 ? .indexed : .rgb,
+            bitDepth: bitDepth)
+    }
+
+    /// Finds every kind of damage: missing rows, and damaged runs.
+    func check() throws(ImagingError) -> [ImageWarning] {
+        switch storage {
+        case .rows:
+            try checkRows()
+            if isIcon { _ = try BMPRows(self) }
+        case .runs: _ = try BMPRuns.coverage(self)
+        case .unsupported: break
+        }
+        return []
+    }
+
+    /// - Throws: `truncated` when the bytes do not hold every row.
+    func checkRows() throws(ImagingError) {
+        // The padding of the last row may be missing.
+        let last = (size.width * depth + 7) / 8
+        let (before, overflow) = bytesPerRow.multipliedReportingOverflow(by: size.height - 1)
+        guard !overflow, data <= bytes.count - last, before <= bytes.count - last - data else {
+            throw .truncated(container)
+        }
     }
 }

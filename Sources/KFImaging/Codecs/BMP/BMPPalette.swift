@@ -5,12 +5,12 @@ struct BMPPalette {
     /// Whether every entry is grey.
     let isGray: Bool
 
-    init(_ bytes: UnsafeRawBufferPointer, _ header: BMPHeader) {
+    init(_ header: BMPHeader) {
         var colors = [UInt32](repeating: 0xFF00_0000, count: 256)
         var isGray = true
         for index in 0..<header.palette.count {
             let place = header.palette.start + index * header.palette.entrySize
-            guard let entry = bytes.littleEndian24(at: place) else { break }
+            guard let entry = header.bytes.littleEndian24(at: place) else { break }
             let color = UInt32(truncatingIfNeeded: entry)
             let (red, green, blue) = (color >> 16 & 255, color >> 8 & 255, color & 255)
             isGray = isGray && red == green && green == blue

@@ -19,23 +19,21 @@ struct BMPRows {
     }
 
     let format: PixelFormat
-    private let bytes: UnsafeRawBufferPointer
     private let header: BMPHeader
     private let palette: BMPPalette
     private let layout: Layout
     private let transparency: Transparency
 
     /// Every row must be inside the bytes, which must stay in place for the lifetime of this value.
-    init(_ bytes: UnsafeRawBufferPointer, _ header: BMPHeader) throws(ImagingError) {
-        self.bytes = bytes
+    init(_ header: BMPHeader) throws(ImagingError) {
         self.header = header
-        palette = BMPPalette(bytes, header)
+        palette = BMPPalette(header)
         let alpha = BMPRows.alphaMask(header)
         // Some writers leave every alpha 0. As in browsers, such a picture is opaque.
-        if alpha != 0, try BMPRows.hasVisiblePixel(bytes, header, alpha) {
+        if alpha != 0, try BMPRows.hasVisiblePixel(header, alpha) {
             transparency = .alpha
         } else {
-            transparency = try BMPRows.mask(bytes, header)
+            transparency = try BMPRows.mask(header)
         }
         if header.isIcon || header.masks[3] != 0 {
             format = .rgba
@@ -47,8 +45,8 @@ struct BMPRows {
 
     /// Writes the pixels of a row; 0 is the top one.
     func read(_ index: Int, to target: UnsafeMutablePointer<UInt8>) {
-        guard let base = bytes.baseAddress else { return }
-        let stored = header.isTopDown ? index : header.height - 1 - index
+        guard let base = header.bytes.baseAddress else { return }
+        let stored = header.isTopDown ? index : header.size.height - 1 - index
         let source = base + header.data + stored * header.bytesPerRow
         switch layout {
         case .indices: readIndices(source, target)
@@ -57,11 +55,11 @@ struct BMPRows {
         }
         guard format.hasAlpha else { return }
         switch transparency {
-        case .none: for x in 0..<header.width { target[x * 4 + 3] = 255 }
+        case .none: for x in 0..<header.size.width { target[x * 4 + 3] = 255 }
         case .alpha: break
         case .mask(let start, let bytesPerRow):
             let mask = (base + start + stored * bytesPerRow).assumingMemoryBound(to: UInt8.self)
-            for x in 0..<header.width { target[x * 4 + 3] = mask[x >> 3] << UInt8(x & 7) & 0x80 == 0 ? 255 : 0 }
+            for x in 0..<header.size.width { target[x * 4 + 3] = mask[x >> 3] << UInt8(x & 7) & 0x80 == 0 ? 255 : 0 }
         }
     }
 
@@ -72,34 +70,32 @@ struct BMPRows {
         let depth = header.depth
         palette.colors.withUnsafeBufferPointer { colors in
             if depth == 8 {
-                for x in 0..<header.width { writer.put(colors[Int(indices[x])], target + x * step) }
+                for x in 0..<header.size.width { writer.put(colors[Int(indices[x])], target + x * step) }
                 return
             }
             // The leftmost pixel has the highest bits.
             let perByte = 8 / depth
             let mask = UInt8(1 << depth - 1)
-            for x in 0..<header.width {
+            for x in 0..<header.size.width {
                 let shift = 8 - depth - x % perByte * depth
                 writer.put(colors[Int(indices[x / perByte] >> UInt8(shift) & mask)], target + x * step)
             }
         }
     }
 
-    private func readSamples(
-        _ source: UnsafeRawPointer, _ target: UnsafeMutablePointer<UInt8>, _ offsets: SIMD4<Int>
-    ) {
+    private func readSamples(_ source: UnsafeRawPointer, _ target: UnsafeMutablePointer<UInt8>, _ offsets: SIMD4<Int>) {
         var input = source.assumingMemoryBound(to: UInt8.self)
         var output = target
         let (red, green, blue, alpha) = (offsets[0], offsets[1], offsets[2], offsets[3])
         let (inputStep, outputStep) = (header.depth / 8, format.bytesPerPixel)
         if outputStep == 3 {
-            for _ in 0..<header.width {
+            for _ in 0..<header.size.width {
                 (output[0], output[1], output[2]) = (input[red], input[green], input[blue])
                 input += inputStep
                 output += 3
             }
         } else {
-            for _ in 0..<header.width {
+            for _ in 0..<header.size.width {
                 (output[0], output[1], output[2], output[3]) = (input[red], input[green], input[blue], input[alpha])
                 input += inputStep
                 output += 4
@@ -107,13 +103,11 @@ struct BMPRows {
         }
     }
 
-    private func readMasks(
-        _ source: UnsafeRawPointer, _ target: UnsafeMutablePointer<UInt8>, _ samples: [BMPSample]
-    ) {
+    private func readMasks(_ source: UnsafeRawPointer, _ target: UnsafeMutablePointer<UInt8>, _ samples: [BMPSample]) {
         var output = target
         let step = format.bytesPerPixel
         samples.withUnsafeBufferPointer { samples in
-            for x in 0..<header.width {
+            for x in 0..<header.size.width {
                 let pixel = BMPRows.pixel(source, x, header.depth)
                 for channel in 0..<step { output[channel] = samples[channel].value(pixel) }
                 output += step
@@ -139,30 +133,26 @@ struct BMPRows {
         return header.masks[3] != 0 ? header.masks[3] : usual & ~colors
     }
 
-    private static func hasVisiblePixel(
-        _ bytes: UnsafeRawBufferPointer, _ header: BMPHeader, _ alpha: UInt32
-    ) throws(ImagingError) -> Bool {
-        guard let base = bytes.baseAddress else { return false }
+    private static func hasVisiblePixel(_ header: BMPHeader, _ alpha: UInt32) throws(ImagingError) -> Bool {
+        guard let base = header.bytes.baseAddress else { return false }
         var pace = Pace()
-        for row in 0..<header.height {
-            try pace.advance(header.width)
+        for row in 0..<header.size.height {
+            try pace.advance(header.size.width)
             let source = base + header.data + row * header.bytesPerRow
-            for x in 0..<header.width where pixel(source, x, header.depth) & alpha != 0 { return true }
+            for x in 0..<header.size.width where pixel(source, x, header.depth) & alpha != 0 { return true }
         }
         return false
     }
 
     /// The mask of a bitmap inside an ICO. A file that ends in front of it is accepted, as by browsers.
-    private static func mask(
-        _ bytes: UnsafeRawBufferPointer, _ header: BMPHeader
-    ) throws(ImagingError) -> Transparency {
-        let start = header.data + header.bytesPerRow * header.height
-        guard header.isIcon, start < bytes.count else { return .none }
-        let bytesPerRow = (header.width + 31) / 32 * 4
-        let end = start + bytesPerRow * (header.height - 1) + (header.width + 7) / 8
+    private static func mask(_ header: BMPHeader) throws(ImagingError) -> Transparency {
+        let start = header.data + header.bytesPerRow * header.size.height
+        guard header.isIcon, start < header.bytes.count else { return .none }
+        let bytesPerRow = (header.size.width + 31) / 32 * 4
+        let end = start + bytesPerRow * (header.size.height - 1) + (header.size.width + 7) / 8
         // Some writers put the profile where the mask would be, and leave the mask out.
         if let profile = header.profile, profile.overlaps(start..<end) { return .none }
-        guard end <= bytes.count else { throw .truncated(header.container) }
+        guard end <= header.bytes.count else { throw .truncated(header.container) }
         return .mask(start: start, bytesPerRow: bytesPerRow)
     }
 

@@ -19,26 +19,26 @@ struct BMPRuns {
         case whole, part
     }
 
-    private let bytes: UnsafeRawBufferPointer
     private let header: BMPHeader
     private var position: Int
     private var x = 0
     private var row = 0
 
-    init(_ bytes: UnsafeRawBufferPointer, _ header: BMPHeader) {
-        self.bytes = bytes
+    private init(_ header: BMPHeader) {
         self.header = header
         position = header.data
     }
+
+    private var bytes: UnsafeRawBufferPointer { header.bytes }
 
     /// Walks the runs without painting them.
     ///
     /// - Throws: `truncated` when the bytes end before the end mark and before the last pixel, `corrupt` for a run
     ///   behind the last row.
-    static func coverage(_ bytes: UnsafeRawBufferPointer, _ header: BMPHeader) throws(ImagingError) -> Coverage {
-        var runs = BMPRuns(bytes, header)
+    static func coverage(_ header: BMPHeader) throws(ImagingError) -> Coverage {
+        var runs = BMPRuns(header)
         var pace = Pace()
-        let (pixels, overflow) = header.width.multipliedReportingOverflow(by: header.height)
+        let (pixels, overflow) = header.size.width.multipliedReportingOverflow(by: header.size.height)
         var painted = 0
         while overflow || painted < pixels {
             guard let run = try runs.next(&pace) else { return .part }
@@ -48,18 +48,16 @@ struct BMPRuns {
     }
 
     /// Paints the runs onto a bitmap of zeros.
-    static func paint(
-        _ bytes: UnsafeRawBufferPointer, _ header: BMPHeader, _ palette: BMPPalette, onto bitmap: inout Bitmap
-    ) throws(ImagingError) {
+    static func paint(_ header: BMPHeader, _ palette: BMPPalette, onto bitmap: inout Bitmap) throws(ImagingError) {
         let writer = BMPPixelWriter(format: bitmap.format)
         let step = bitmap.format.bytesPerPixel
-        let pixels = header.width * header.height
+        let pixels = header.size.width * header.size.height
         try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
-            var runs = BMPRuns(bytes, header)
+            var runs = BMPRuns(header)
             var pace = Pace()
             var painted = 0
             while painted < pixels, let run = try runs.next(&pace) {
-                let target = rows.row(header.isTopDown ? run.row : header.height - 1 - run.row) + run.x * step
+                let target = rows.row(header.isTopDown ? run.row : header.size.height - 1 - run.row) + run.x * step
                 for index in 0..<run.count {
                     writer.put(runs.color(run, index, palette), target + index * step)
                 }
@@ -115,8 +113,8 @@ struct BMPRuns {
 
     /// Moves past pixels and returns the part of them inside the row; nil when there is none.
     private mutating func clip(_ count: Int, source: Int, repeats: Bool) throws(ImagingError) -> Run? {
-        guard row < header.height else { throw .corrupt(header.container, reason: "a run behind the last row") }
-        let visible = min(count, header.width - x)
+        guard row < header.size.height else { throw .corrupt(header.container, reason: "a run behind the last row") }
+        let visible = min(count, header.size.width - x)
         defer { x += count }
         return visible > 0 ? Run(x: x, count: visible, row: row, source: source, repeats: repeats) : nil
     }

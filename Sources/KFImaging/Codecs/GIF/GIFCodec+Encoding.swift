@@ -5,17 +5,11 @@ extension GIFCodec {
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         // The format has no place for a profile.
         let image = try image.convertedToSRGB()
-        guard image.width <= 65_535, image.height <= 65_535 else {
-            throw .encodingFailed(.gif, reason: "a side of more than 65535 pixels")
-        }
-        guard let writer = kf_gif_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
-        defer { kf_gif_writer_destroy(writer) }
-        func check(_ status: kf_status) throws(ImagingError) {
-            try CodecStatus.check(
-                writing: status, .gif, bytes: image.bitmap.byteCount, kf_gif_writer_message(writer))
-        }
-
-        try check(kf_gif_writer_start(writer, UInt32(image.width), UInt32(image.height), repetitions(image)))
+        let writer = try CodecHandle(
+            writing: image, as: .gif, longestSide: 65_535, kf_gif_writer_create, message: kf_gif_writer_message,
+            destroy: kf_gif_writer_destroy)
+        try writer.check(
+            kf_gif_writer_start(writer.pointer, UInt32(image.width), UInt32(image.height), repetitions(image)))
         var difference = try FrameDifference(width: image.width, height: image.height)
         var current = try image.frames[0].bitmap.opaqueOrClear(onto: options.background)
         var clock = GIFClock()
@@ -34,7 +28,7 @@ extension GIFCodec {
             try indexes.palette.withUnsafeBufferPointer { (palette) throws(ImagingError) in
                 frame.palette = palette.baseAddress
                 frame.palette_count = UInt32(palette.count / 3)
-                try check(kf_gif_writer_frame(writer, &frame))
+                try writer.check(kf_gif_writer_frame(writer.pointer, &frame))
             }
             try indexes.bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) in
                 guard let first = bytes.baseAddress else { return }
@@ -43,14 +37,12 @@ extension GIFCodec {
                 for y in stride(from: 0, to: patch.height, by: step) {
                     let count = min(step, patch.height - y)
                     try pace.advance(count * patch.width)
-                    try check(kf_gif_writer_rows(writer, first + y * patch.width, UInt32(count)))
+                    try writer.check(kf_gif_writer_rows(writer.pointer, first + y * patch.width, UInt32(count)))
                 }
             }
             if let next { current = next }
         }
-        var bytes = kf_bytes()
-        try check(kf_gif_writer_finish(writer, &bytes))
-        return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+        return try writer.file(kf_gif_writer_finish)
     }
 
     /// The file states repetitions, one less than the number of plays. Without a loop extension it plays once.
@@ -79,12 +71,6 @@ private struct GIFClock {
 
 /// Finds the part of an animation's frame that differs from the canvas.
 struct FrameDifference {
-    struct Patch {
-        var left, top, width, height: Int
-        /// Whether the rectangle is cleared before the next frame.
-        var isClearedAfter: Bool
-    }
-
     /// The canvas: RGBA, where transparent pixels are 0.
     private var shown: Bitmap
     /// The pixels of the last patch at their place on the canvas; 0 where nothing is drawn.
@@ -99,25 +85,20 @@ struct FrameDifference {
     ///
     /// Pixels that are transparent in the next frame must lie in the patch of this one, which is then cleared.
     mutating func patch(_ frame: Bitmap, before next: Bitmap?, isFirst: Bool) throws(ImagingError) -> Patch {
-        var box = Extent()
-        if isFirst { box.add(left: 0, right: frame.width, y: 0, frame.height) }
-        try collect(frame, into: &box)
-        var uncovered = Extent()
-        if let next { uncovered = try FrameDifference.uncovered(frame, next) }
-        box.add(uncovered)
+        var patch = Patch()
+        if isFirst { patch.add(left: 0, right: frame.width, y: 0, frame.height) }
+        try collect(frame, into: &patch)
+        if let next { try FrameDifference.uncover(frame, next, into: &patch) }
         shown = frame
         // A frame has at least one pixel.
-        if box.isEmpty { box.add(left: 0, right: 1, y: 0, 1) }
-        let patch = Patch(
-            left: box.left, top: box.top, width: box.right - box.left, height: box.bottom - box.top,
-            isClearedAfter: !uncovered.isEmpty)
+        if patch.right == 0 { patch.add(left: 0, right: 1, y: 0, 1) }
         if patch.isClearedAfter {
             try shown.clear(left: patch.left, top: patch.top, width: patch.width, height: patch.height)
         }
         return patch
     }
 
-    private mutating func collect(_ frame: Bitmap, into box: inout Extent) throws(ImagingError) {
+    private mutating func collect(_ frame: Bitmap, into patch: inout Patch) throws(ImagingError) {
         try changes.withUnsafeMutableRows { (target) throws(ImagingError) in
             try frame.withUnsafeRows { (frame) throws(ImagingError) in
                 try shown.withUnsafeRows { (shown) throws(ImagingError) in
@@ -134,16 +115,15 @@ struct FrameDifference {
                                 last = x
                             }
                         }
-                        if last >= 0 { box.add(left: first, right: last + 1, y: y, 1) }
+                        if last >= 0 { patch.add(left: first, right: last + 1, y: y, 1) }
                     }
                 }
             }
         }
     }
 
-    /// The rectangle of the pixels that are opaque in the first frame and transparent in the second.
-    private static func uncovered(_ frame: Bitmap, _ next: Bitmap) throws(ImagingError) -> Extent {
-        var box = Extent()
+    /// Adds the pixels that are opaque in the first frame and transparent in the second, before which they are cleared.
+    private static func uncover(_ frame: Bitmap, _ next: Bitmap, into patch: inout Patch) throws(ImagingError) {
         try frame.withUnsafeRows { (frame) throws(ImagingError) in
             try next.withUnsafeRows { (next) throws(ImagingError) in
                 var pace = Pace()
@@ -151,33 +131,32 @@ struct FrameDifference {
                     try pace.advance(frame.width)
                     let (new, old) = (next.pixels(y), frame.pixels(y))
                     for x in 0..<frame.width where new[x] == 0 && old[x] != 0 {
-                        box.add(left: x, right: x + 1, y: y, 1)
+                        patch.add(left: x, right: x + 1, y: y, 1)
+                        patch.isClearedAfter = true
                     }
                 }
             }
         }
-        return box
     }
 }
 
-/// The bounding box of the areas that were added.
-private struct Extent {
-    var left = Int.max
-    var top = Int.max
-    var right = 0
-    var bottom = 0
+/// A rectangle of a frame: the bounding box of the areas that were added.
+struct Patch {
+    private(set) var left = Int.max
+    private(set) var top = Int.max
+    fileprivate private(set) var right = 0
+    private var bottom = 0
+    /// Whether the rectangle is cleared before the next frame.
+    fileprivate(set) var isClearedAfter = false
 
-    var isEmpty: Bool { right <= left }
+    var width: Int { right - left }
+    var height: Int { bottom - top }
 
     mutating func add(left: Int, right: Int, y: Int, _ height: Int) {
         self.left = min(self.left, left)
         self.right = max(self.right, right)
         top = min(top, y)
         bottom = max(bottom, y + height)
-    }
-
-    mutating func add(_ other: Extent) {
-        if !other.isEmpty { add(left: other.left, right: other.right, y: other.top, other.bottom - other.top) }
     }
 }
 
@@ -206,7 +185,7 @@ struct PatchIndexes {
     private(set) var transparent: UInt8?
 
     /// The pixels are RGBA, with 0 for those that are not drawn. Up to 256 colours are kept exactly.
-    init(_ patch: FrameDifference.Patch, of pixels: Bitmap) throws(ImagingError) {
+    init(_ patch: Patch, of pixels: Bitmap) throws(ImagingError) {
         memory = try MemoryReservation(patch.width * patch.height)
         bytes.reserveCapacity(patch.width * patch.height)
         var colors: [UInt32]
@@ -222,7 +201,7 @@ struct PatchIndexes {
 
     /// Calls `body` for each row until it returns false.
     private static func rows(
-        _ patch: FrameDifference.Patch, _ pixels: Bitmap, _ body: (UnsafeBufferPointer<UInt32>) -> Bool
+        _ patch: Patch, _ pixels: Bitmap, _ body: (UnsafeBufferPointer<UInt32>) -> Bool
     ) throws(ImagingError) -> Bool {
         try pixels.withUnsafeRows { (rows) throws(ImagingError) in
             var pace = Pace()
@@ -236,27 +215,17 @@ struct PatchIndexes {
         }
     }
 
-    private mutating func exactTable(
-        _ patch: FrameDifference.Patch, _ pixels: Bitmap
-    ) throws(ImagingError) -> ColorTable? {
+    private mutating func exactTable(_ patch: Patch, _ pixels: Bitmap) throws(ImagingError) -> ColorTable? {
         var table = ColorTable()
         var bytes = self.bytes
         let fits = try PatchIndexes.rows(patch, pixels) { row in
-            var last: (color: UInt32, index: UInt8)?
-            for color in row {
-                if last?.color != color {
-                    guard let index = table.index(of: color) else { return false }
-                    last = (color, index)
-                }
-                bytes.append(last?.index ?? 0)
-            }
-            return true
+            table.number(row.count, { row[$0] }, { bytes.append($1) })
         }
         if fits { self.bytes = bytes }
         return fits ? table : nil
     }
 
-    private mutating func quantize(_ patch: FrameDifference.Patch, _ pixels: Bitmap) throws(ImagingError) -> [UInt32] {
+    private mutating func quantize(_ patch: Patch, _ pixels: Bitmap) throws(ImagingError) -> [UInt32] {
         var quantizer = Quantizer()
         var leavesOut = false
         _ = try PatchIndexes.rows(patch, pixels) { row in

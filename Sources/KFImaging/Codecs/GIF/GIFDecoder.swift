@@ -5,29 +5,26 @@ enum GIFDecoder {
     static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange? = nil
     ) throws(ImagingError) -> Image {
-        let deadline = Allowance.deadline(options.limits)
         let structure = try GIFStructure(bytes)
         let wanted = options.firstFrameOnly ? min(structure.frames, 1) : structure.frames
-        try options.limits.check(width: structure.width, height: structure.height, frames: max(wanted, 1))
-        if !structure.isComplete { throw .truncated(.gif) }
-
-        let size = PixelSize(width: structure.width, height: structure.height)
-        var frames = try FrameCollector(options, canvas: size, count: wanted, change: change)
+        try options.limits.check(structure.size, frames: max(wanted, 1))
+        let warnings = try structure.check()
+        var frames = try FrameCollector(options, canvas: structure.size, count: wanted, change: change)
         var reader = try GIFReader(bytes)
-        var canvas = try Bitmap(width: structure.width, height: structure.height, format: .rgba)
+        var canvas = try Bitmap(width: structure.size.width, height: structure.size.height, format: .rgba)
         while frames.frames.count < wanted, let frame = try reader.next() {
-            try options.limits.check(width: frame.width, height: frame.height)
+            try options.limits.check(PixelSize(width: frame.width, height: frame.height))
             let before = frame.disposal == 3 ? canvas : nil
-            try draw(frame, from: &reader, onto: &canvas, deadline)
+            try draw(frame, from: &reader, onto: &canvas)
             try frames.add(canvas, delay: delay(frame.delay))
-            try deadline.check()
+            try ImageCodecs.checkTime()
             if let before {
                 canvas = before
             } else if frame.disposal == 2 {
                 try canvas.clear(left: frame.left, top: frame.top, width: frame.width, height: frame.height)
             }
         }
-        return try frames.image(.gif, loopCount: structure.loopCount, warnings: structure.warnings)
+        return try frames.image(.gif, loopCount: structure.loopCount, warnings: warnings)
     }
 
     /// Kingfisher's rule: a delay of at most 10 ms, which screens cannot show, becomes 100 ms.
@@ -36,7 +33,7 @@ enum GIFDecoder {
     }
 
     private static func draw(
-        _ frame: GIFReader.Frame, from reader: inout GIFReader, onto canvas: inout Bitmap, _ deadline: Deadline
+        _ frame: GIFReader.Frame, from reader: inout GIFReader, onto canvas: inout Bitmap
     ) throws(ImagingError) {
         guard frame.width > 0, frame.height > 0 else { return }
         let step = min(frame.height, max(1, 65_536 / frame.width))
@@ -45,8 +42,7 @@ enum GIFDecoder {
         // The first row of each pass, and the distance to the next one.
         let passes = frame.isInterlaced ? [(0, 8), (4, 8), (2, 4), (1, 2)] : [(0, 1)]
         for (first, distance) in passes {
-            var y = first
-            while y < frame.height {
+            for y in stride(from: first, to: frame.height, by: step * distance) {
                 let count = min(step, (frame.height - y + distance - 1) / distance)
                 try reader.read(band, width: frame.width, count: count)
                 try canvas.withUnsafeMutableRows { (rows) throws(ImagingError) in
@@ -54,8 +50,7 @@ enum GIFDecoder {
                         paint(band + index * frame.width, frame, row: frame.top + y + index * distance, rows)
                     }
                 }
-                try deadline.check()
-                y += count * distance
+                try ImageCodecs.checkTime()
             }
         }
     }
@@ -68,7 +63,7 @@ enum GIFDecoder {
         let visible = min(frame.width, canvas.width - frame.left)
         guard visible > 0 else { return }
         frame.palette.withUnsafeBufferPointer { palette in
-            let target = (canvas.base + row * canvas.bytesPerRow).assumingMemoryBound(to: UInt32.self) + frame.left
+            let target = canvas.pixels(row) + frame.left
             for x in 0..<visible {
                 let color = palette[Int(indexes[x])]
                 if color != 0 { target[x] = color }

@@ -1,16 +1,15 @@
 /// The blocks of a GIF, read without decoding.
-struct GIFStructure {
-    private(set) var width = 0
-    private(set) var height = 0
+struct GIFStructure: FileStructure {
+    let size: PixelSize
     private(set) var frames = 0
-    private(set) var hasTransparency = false
+    private var hasTransparency = false
     /// The number of times the animation plays; 0 is forever. Without a loop extension it plays once.
     private(set) var loopCount = 1
-    private(set) var bitDepth = 8
+    private let bitDepth: Int
     /// Whether no frame is truncated: there is a trailer, the bytes end between two blocks, or go on with no block.
-    private(set) var isComplete = false
+    private var isComplete = false
     /// The faults that cost no frame before them.
-    private(set) var warnings: [ImageWarning] = []
+    private var warnings: [ImageWarning] = []
 
     /// Walks the blocks as far as the bytes reach, or to what is no block, where other decoders end too.
     ///
@@ -19,11 +18,9 @@ struct GIFStructure {
     init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) throws(ImagingError) {
         var passage = passage
         guard let width = bytes.littleEndian16(at: 6), let height = bytes.littleEndian16(at: 8), bytes.count >= 13
-        else {
-            throw .truncated(.gif)
-        }
+        else { throw .truncated(.gif) }
         guard width > 0, height > 0 else { throw .corrupt(.gif, reason: "an empty canvas") }
-        (self.width, self.height) = (width, height)
+        size = PixelSize(width: width, height: height)
         bitDepth = Int(bytes[10] & 7) + 1
         var position = 13 + GIFStructure.tableLength(bytes[10])
         while position < bytes.count {
@@ -57,8 +54,14 @@ struct GIFStructure {
 
     var info: ImageInfo {
         ImageInfo(
-            format: .gif, width: width, height: height, frames: max(frames, 1), hasAlpha: hasTransparency,
-            colorModel: .indexed, bitDepth: bitDepth)
+            format: .gif, stored: size, frames: max(frames, 1), hasAlpha: hasTransparency, colorModel: .indexed,
+            bitDepth: bitDepth)
+    }
+
+    func check() throws(ImagingError) -> [ImageWarning] {
+        if !isComplete { throw .truncated(.gif) }
+        if frames == 0 { throw .corrupt(.gif, reason: "no frame") }
+        return warnings
     }
 
     private mutating func readExtension(_ bytes: UnsafeRawBufferPointer, at position: Int) -> Int? {

@@ -14,8 +14,8 @@ struct ICOCodec: PassCodec {
     func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
         var info =
             switch try ICODirectory(bytes).picture {
-            case .png(let start): try PNGCodec().probe(bytes.from(start))
-            case .bitmap(let header): BMPDecoder.info(bytes, header)
+            case .png(let picture): try PNGCodec().probe(picture)
+            case .bitmap(let header): header.info
             }
         (info.format, info.frames, info.hasAlpha) = (.ico, 1, true)
         return info
@@ -27,21 +27,15 @@ struct ICOCodec: PassCodec {
         let info = try probe(bytes)
         try limits.check(info)
         switch try ICODirectory(bytes).picture {
-        case .png(let start):
-            let picture = bytes.from(start)
-            return (info, try PNGStructure(picture, verifying: true).check(picture))
-        case .bitmap(let header):
-            try BMPDecoder.check(bytes, header)
-            return (info, [])
+        case .png(let picture): return (info, try PNGStructure(picture, verifying: true).check(picture))
+        case .bitmap(let header): return (info, try header.check())
         }
     }
 
     func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
         switch try ICODirectory(bytes).picture {
-        case .png(let start): return try PNGCodec().check(bytes.from(start), limits: limits)
-        case .bitmap(let header):
-            try BMPDecoder.check(bytes, header, limits: limits)
-            return []
+        case .png(let picture): return try PNGCodec().check(picture, limits: limits)
+        case .bitmap(let header): return try BMPDecoder.check(header, limits: limits)
         }
     }
 
@@ -49,19 +43,14 @@ struct ICOCodec: PassCodec {
         _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
     ) throws(ImagingError) -> [Image] {
         switch try ICODirectory(bytes).picture {
-        case .png(let start):
+        case .png(let picture):
             var requests = requests
             for index in requests.indices { requests[index].firstFrameOnly = true }
-            var images = try PNGCodec().decode(bytes.from(start), for: requests, each: change)
+            var images = try PNGCodec().decode(picture, for: requests, each: change)
             for index in images.indices { images[index].sourceFormat = .ico }
             return images
         case .bitmap(let header):
-            return try BMPDecoder.decode(bytes, header, requests).finished(requests, each: change)
+            return try BMPDecoder.decode(header, requests).finished(requests, each: change)
         }
     }
-}
-
-extension UnsafeRawBufferPointer {
-    /// The bytes from an offset on, which must not be behind the end.
-    fileprivate func from(_ offset: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self[offset...]) }
 }

@@ -1,15 +1,10 @@
 /// The largest picture of an ICO: its place and its kind.
 struct ICODirectory {
     enum Picture {
-        /// A PNG, which begins at the offset.
-        case png(Int)
+        /// The bytes of a PNG, and what follows it.
+        case png(UnsafeRawBufferPointer)
         /// A bitmap without a file header.
         case bitmap(BMPHeader)
-    }
-
-    private enum Candidate {
-        case readable(Picture)
-        case unreadable(ImagingError)
     }
 
     let picture: Picture
@@ -23,7 +18,7 @@ struct ICODirectory {
     init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         guard let count = bytes.littleEndian16(at: 4) else { throw .truncated(.ico) }
         let end = 6 + count * 16
-        var best: Candidate?
+        var best: Result<Picture, ImagingError>?
         var most = (pixels: -1, bits: 0)
         for entry in stride(from: 6, to: end, by: 16) {
             guard let length = bytes.littleEndian32(at: entry + 8), let offset = bytes.littleEndian32(at: entry + 12)
@@ -31,21 +26,14 @@ struct ICODirectory {
             // Some writers leave entries empty.
             if length == 0 { continue }
             var size = ICODirectory.stated(bytes, at: entry)
-            let candidate: Candidate
-            do throws(ImagingError) {
+            let candidate = Result { () throws(ImagingError) in
                 if offset < end { throw .corrupt(.ico, reason: "a picture inside the directory") }
-                let picture = try ICODirectory.picture(bytes, at: offset, &size)
-                candidate = .readable(picture)
-            } catch {
-                candidate = .unreadable(error)
+                return try ICODirectory.picture(bytes, at: offset, &size)
             }
             if size > most { (best, most) = (candidate, size) }
         }
-        switch best {
-        case .readable(let picture): self.picture = picture
-        case .unreadable(let error): throw error
-        case nil: throw .corrupt(.ico, reason: "no picture")
-        }
+        guard let best else { throw .corrupt(.ico, reason: "no picture") }
+        picture = try best.get()
     }
 
     /// The size in an entry; 0 stands for 256.
@@ -61,7 +49,7 @@ struct ICODirectory {
         guard offset <= bytes.count else { throw .truncated(.ico) }
         guard PNGStructure.isSigned(bytes, at: offset) else {
             let header = try BMPHeader(bytes, at: offset, container: .ico)
-            size = (pixels(header.width, header.height), header.depth)
+            size = (pixels(header.size.width, header.size.height), header.depth)
             return .bitmap(header)
         }
         guard let width = bytes.bigEndian32(at: offset + 16), let height = bytes.bigEndian32(at: offset + 20),
@@ -70,7 +58,7 @@ struct ICODirectory {
         // An unknown colour type is an error when the picture is read.
         let samples = PNGStructure.channels(Int(bytes[offset + 25]))
         size = (pixels(width, height), Int(bytes[offset + 24]) * samples)
-        return .png(offset)
+        return .png(bytes.part(offset..<bytes.count))
     }
 
     private static func pixels(_ width: Int, _ height: Int) -> Int {

@@ -4,19 +4,11 @@ extension JPEGCodec {
     /// Encodes JPEG, grey or coloured.
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         let bitmap = image.bitmap
-        guard bitmap.width <= 65_500, bitmap.height <= 65_500 else {
-            throw .encodingFailed(.jpeg, reason: "a side of more than 65500 pixels")
-        }
-        guard let writer = kf_jpeg_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
-        defer { kf_jpeg_writer_destroy(writer) }
-        func check(_ status: kf_status) throws(ImagingError) {
-            try CodecStatus.check(
-                writing: status, .jpeg, bytes: bitmap.byteCount, kf_jpeg_writer_message(writer))
-        }
-
+        let writer = try CodecHandle(
+            writing: image, as: .jpeg, longestSide: 65_500, kf_jpeg_writer_create, message: kf_jpeg_writer_message,
+            destroy: kf_jpeg_writer_destroy)
         var output = kf_jpeg_output()
-        output.width = UInt32(bitmap.width)
-        output.height = UInt32(bitmap.height)
+        (output.width, output.height) = (UInt32(bitmap.width), UInt32(bitmap.height))
         output.channels = UInt32(bitmap.format.channelCount)
         output.quality = Int32(options.quality(of: .jpeg))
         output.progressive = options.progressive ? 1 : 0
@@ -29,25 +21,22 @@ extension JPEGCodec {
             bitmap.width * 256 + (output.optimized + output.progressive > 0 ? samples * 2 : 0))
         defer { withExtendedLifetime(library) {} }
         let sampling: UInt32 = options.chromaSubsampling == .half ? 2 : 1
-        output.horizontal_sampling = sampling
-        output.vertical_sampling = sampling
+        (output.horizontal_sampling, output.vertical_sampling) = (sampling, sampling)
         let profile = ICCProfile.fitting(image.iccProfile, bitmap.format) ?? []
         try profile.withUnsafeBufferPointer { (icc) throws(ImagingError) in
             output.icc = icc.baseAddress
             output.icc_length = UInt32(icc.count)
-            try check(kf_jpeg_writer_start(writer, &output))
+            try writer.check(kf_jpeg_writer_start(writer.pointer, &output))
         }
         if options.keepsMetadata {
             for segment in segments(image.metadata) {
-                try check(kf_jpeg_writer_app1(writer, segment, UInt32(segment.count)))
+                try writer.check(kf_jpeg_writer_app1(writer.pointer, segment, UInt32(segment.count)))
             }
         }
         try bitmap.withSlices { (rows, first, count) throws(ImagingError) in
-            try check(kf_jpeg_writer_rows(writer, rows.row(first), rows.bytesPerRow, UInt32(count)))
+            try writer.check(kf_jpeg_writer_rows(writer.pointer, rows.row(first), rows.bytesPerRow, UInt32(count)))
         }
-        var bytes = kf_bytes()
-        try check(kf_jpeg_writer_finish(writer, &bytes))
-        return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+        return try writer.file(kf_jpeg_writer_finish)
     }
 
     /// EXIF and XMP as the contents of segments; a block too large for a segment is omitted.

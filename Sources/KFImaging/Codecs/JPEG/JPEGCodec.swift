@@ -27,21 +27,21 @@ struct JPEGCodec: PassCodec {
     func decode(
         _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
     ) throws(ImagingError) -> [Image] {
-        try JPEGDecoder.decode(bytes, requests).finished(requests, each: change)
+        try JPEGDecoder(bytes, requests[0].limits).decode(requests).finished(requests, each: change)
     }
 
     func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
-        try JPEGDecoder.check(bytes, limits: limits)
+        try JPEGDecoder(bytes, limits).check()
     }
 
     /// Sizes that libjpeg decodes at the same scale share a pass.
-    func passes(
-        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]
-    ) throws(ImagingError) -> [[Int]] {
+    func passes(_ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]) throws(ImagingError) -> [[Int]] {
         let structure = try JPEGStructure(header: bytes)
         var groups: [Int: [Int]] = [:]
+        // The scale is that of the first decode. A picture with much fine detail is decoded again at a larger one.
         for (index, options) in requests.enumerated() {
-            groups[try JPEGDecoder.numerator(structure, options), default: []].append(index)
+            let plan = try structure.plan(options)
+            groups[JPEGScale.numerator(source: plan.source, minimum: plan.minimum), default: []].append(index)
         }
         return groups.sorted { $0.key > $1.key }.map(\.value)
     }

@@ -1,78 +1,45 @@
 import CImageCodecs
 
 /// Decodes baseline, progressive and arithmetic JPEG in grey, YCbCr, RGB, CMYK and YCCK.
-enum JPEGDecoder {
-    /// Returns the scale, in eighths, of the first decode for these options. A picture with much fine detail is then
-    /// decoded again at a larger scale.
-    static func numerator(_ structure: JPEGStructure, _ options: DecodeOptions) throws(ImagingError) -> Int {
-        let source = PixelSize(width: structure.width, height: structure.height)
-        let plan = try DecodePlan(
-            options, source: source, orientation: structure.orientation,
-            bytesPerPixel: structure.components == 1 ? 1 : 3)
-        return JPEGScale.numerator(source: source, minimum: plan.minimum)
+struct JPEGDecoder {
+    private let bytes: UnsafeRawBufferPointer
+    private let structure: JPEGStructure
+    private let maxScans: Int
+
+    /// - Throws: `unsupported`, `tooManyScans` and the errors of the other limits.
+    init(_ bytes: UnsafeRawBufferPointer, _ limits: DecodeLimits) throws(ImagingError) {
+        (self.bytes, structure, maxScans) = (bytes, try JPEGStructure(header: bytes), limits.maxScans)
+        try limits.check(structure.size)
+        if let undecodable = structure.undecodable { throw .unsupported(.jpeg, feature: undecodable) }
+        // Every scan costs a pass over the whole picture, so that too many fail before the first is decoded.
+        if structure.isProgressive, try JPEGStructure.scans(in: bytes) > maxScans {
+            throw .tooManyScans(maxScans: maxScans)
+        }
     }
 
     /// Decodes the picture once for each request, in one pass over the bytes; all must have the same `numerator`.
-    static func decode(
-        _ bytes: UnsafeRawBufferPointer, _ requests: [DecodeOptions]
-    ) throws(ImagingError) -> [Image] {
-        let limits = requests[0].limits
-        let deadline = Allowance.deadline(limits)
-        let structure = try decodableStructure(bytes, limits)
-        let source = PixelSize(width: structure.width, height: structure.height)
-        let bytesPerPixel = structure.components == 1 ? 1 : 3
-        var targets: [PixelSize?] = []
-        var numerator = 1
-        for request in requests {
-            let plan = try DecodePlan(
-                request, source: source, orientation: structure.orientation, bytesPerPixel: bytesPerPixel)
-            targets.append(plan.exact)
-            numerator = max(numerator, JPEGScale.numerator(source: source, minimum: plan.minimum))
-        }
-        let pictures = try Pass(
-            bytes: bytes, structure: structure, maxScans: limits.maxScans, deadline: deadline
-        ).pictures(numerator, targets)
+    func decode(_ requests: [DecodeOptions]) throws(ImagingError) -> [Image] {
+        let plans = try requests.map { (request) throws(ImagingError) in try structure.plan(request) }
+        let numerator = plans.map { JPEGScale.numerator(source: $0.source, minimum: $0.minimum) }.max() ?? 1
+        let pictures = try pictures(numerator, plans.map(\.exact))
         let profile = try ICCProfile.fitting(JPEGStructure.iccProfile(in: bytes), pictures[0].format)
-        let metadata = structure.metadata(in: bytes)
+        let metadata = structure.blocks.metadata
         return try pictures.map { (picture) throws(ImagingError) in
             try Image(
-                stored: picture, .jpeg, structure.orientation, profile: profile, metadata: metadata,
+                stored: picture, .jpeg, structure.blocks.orientation, profile: profile, metadata: metadata,
                 warnings: structure.warnings)
         }
     }
 
-    /// Decodes all data of the picture at an eighth of its size, and keeps no row.
-    static func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
-        let deadline = Allowance.deadline(limits)
-        let structure = try decodableStructure(bytes, limits)
-        try Pass(bytes: bytes, structure: structure, maxScans: limits.maxScans, deadline: deadline).check()
+    /// Decodes all data of the picture, and keeps no row. At an eighth of the size, the inverse transform costs least.
+    func check() throws(ImagingError) -> [ImageWarning] {
+        _ = try decode(1, [])
         return structure.warnings
     }
 
-    private static func decodableStructure(
-        _ bytes: UnsafeRawBufferPointer, _ limits: DecodeLimits
-    ) throws(ImagingError) -> JPEGStructure {
-        let structure = try JPEGStructure(header: bytes)
-        try limits.check(width: structure.width, height: structure.height)
-        if let undecodable = structure.undecodable { throw .unsupported(.jpeg, feature: undecodable) }
-        // Every scan costs a pass over the whole picture, so that too many fail before the first is decoded.
-        if structure.isProgressive, try JPEGStructure.scans(in: bytes) > limits.maxScans {
-            throw .tooManyScans(maxScans: limits.maxScans)
-        }
-        return structure
-    }
-}
-
-/// One decode of the bytes, and more at larger scales for targets that need more detail.
-private struct Pass {
-    let bytes: UnsafeRawBufferPointer
-    let structure: JPEGStructure
-    let maxScans: Int
-    let deadline: Deadline
-
     /// Returns the picture as stored for each target. Targets that need more detail come from a decode at twice the
     /// scale.
-    func pictures(_ numerator: Int, _ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
+    private func pictures(_ numerator: Int, _ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
         var (pictures, detail) = try decode(numerator, targets)
         guard numerator < 8 else { return pictures }
         let reserve = JPEGScale.reserve(detail)
@@ -87,202 +54,142 @@ private struct Pass {
         return pictures
     }
 
-    /// Decodes every code; at an eighth of the size, the inverse transform costs least.
-    func check() throws(ImagingError) {
-        _ = try decode(1, [])
-    }
-
     /// The part of the decoded size that the picture fills: the last blocks may reach beyond its edge.
     private func extent(_ numerator: Int) -> (width: Double, height: Double) {
-        (Double(structure.width * numerator) / 8, Double(structure.height * numerator) / 8)
+        (Double(structure.size.width * numerator) / 8, Double(structure.size.height * numerator) / 8)
     }
 
     private func decode(
         _ numerator: Int, _ targets: [PixelSize?]
     ) throws(ImagingError) -> (pictures: [Bitmap], detail: FineDetail) {
         var reader = try JPEGReader(bytes)
-        guard reader.header.width == structure.width, reader.header.height == structure.height else {
-            throw .corrupt(.jpeg, reason: "two frame headers")
-        }
+        guard reader.size == structure.size else { throw .corrupt(.jpeg, reason: "two frame headers") }
         let library = try MemoryReservation(
-            structure.width * 256 + (reader.header.hasManyScans ? structure.coefficients * 2 : 0))
+            structure.size.width * 256 + (reader.hasManyScans ? structure.coefficients * 2 : 0))
         defer { withExtendedLifetime(library) {} }
         let size = try reader.scale(numerator)
-        let format: PixelFormat = reader.header.channels == 1 ? .gray : .rgb
         var rows = try RowTarget(
-            size, extent: extent(numerator), format, targets: targets, sharpening: JPEGScale.sharpening(numerator))
-        let detail = try read(&reader, into: &rows, size, format)
-        return (rows.pictures, detail)
-    }
-
-    private func read(
-        _ reader: inout JPEGReader, into target: inout RowTarget, _ size: PixelSize, _ format: PixelFormat
-    ) throws(ImagingError) -> FineDetail {
+            size, extent: extent(numerator), reader.format, targets: targets,
+            sharpening: JPEGScale.sharpening(numerator))
         var detail = FineDetail()
-        try reader.start(maxScans: maxScans, deadline)
-        let inks = reader.header.channels == 4 ? try InkConverter(profile: JPEGStructure.iccProfile(in: bytes)) : nil
-        let band = try Scratch.take(UInt8.self, inks == nil ? 0 : size.width * 4)
-        defer { Scratch.give(band) }
-        while !target.isFull {
-            try target.take { (rows, bytesPerRow, count) throws(ImagingError) in
-                try reader.read(rows, bytesPerRow: bytesPerRow, count: count, through: inks, band, width: size.width)
-                guard size.width < structure.width else { return }
-                detail.add(
-                    rows, bytesPerRow: bytesPerRow, count: count, width: size.width, channels: format.channelCount)
-            }
-            try deadline.check()
+        let channels = reader.format.channelCount
+        try reader.start(maxScans: maxScans)
+        let inks = reader.isCMYK ? try InkConverter(profile: JPEGStructure.iccProfile(in: bytes)) : nil
+        let pictures = try reader.read(into: &rows, width: size.width, through: inks) { rows, bytesPerRow, count in
+            guard size.width < structure.size.width else { return }
+            detail.add(rows, bytesPerRow: bytesPerRow, count: count, width: size.width, channels: channels)
         }
         try reader.finish()
-        return detail
+        return (pictures, detail)
     }
 }
 
 /// Reads rows from a JPEG with libjpeg-turbo, at an eighth of its size up to the full size.
 struct JPEGReader: ~Copyable {
-    struct Header {
-        /// The width as stored.
-        var width = 0
-        var height = 0
-        /// 1 for grey, 3 for RGB, 4 for CMYK with 255 for no ink.
-        var channels = 0
-        var hasManyScans = false
-    }
-
-    /// The result of absorbing more data of the scans.
-    enum Progress {
-        case more
-        /// A scan is complete and the next has begun.
-        case scan
-        /// The last scan is complete.
-        case end
-        /// The bytes so far are used up.
-        case suspended
-    }
-
-    private let handle: OpaquePointer
-    private(set) var header: Header
+    private let handle: CodecHandle
+    private var header = kf_jpeg_header()
 
     /// Reads the header. The bytes must stay in place for the lifetime of the reader.
-    init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
-        let handle = try JPEGReader.create(bytes)
-        do {
-            header = try JPEGReader.header(handle) ?? Header()
-        } catch {
-            kf_jpeg_reader_destroy(handle)
-            throw error
-        }
+    ///
+    /// Of bytes that are still arriving, the header is not read; `supply` gives the reader more of them.
+    init(_ bytes: UnsafeRawBufferPointer, areGrowing: Bool = false) throws(ImagingError) {
+        let data = bytes.bindMemory(to: UInt8.self)
+        let handle = try CodecHandle(
+            kf_jpeg_reader_create(data.baseAddress, data.count), .jpeg, message: kf_jpeg_reader_message,
+            destroy: kf_jpeg_reader_destroy)
+        if !areGrowing { try handle.check(kf_jpeg_reader_header(handle.pointer, &header)) }
         self.handle = handle
     }
 
-    /// Makes a reader for bytes that are still arriving; `supply` gives it more.
-    init(growing bytes: UnsafeRawBufferPointer) throws(ImagingError) {
-        handle = try JPEGReader.create(bytes)
-        header = Header()
-    }
-
-    deinit {
-        kf_jpeg_reader_destroy(handle)
-    }
-
-    private static func create(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> OpaquePointer {
-        let data = bytes.bindMemory(to: UInt8.self)
-        guard let handle = kf_jpeg_reader_create(data.baseAddress, data.count) else {
-            throw .outOfMemory(bytes: 1 << 16)
-        }
-        return handle
-    }
+    /// The size as stored.
+    var size: PixelSize { PixelSize(width: Int(header.width), height: Int(header.height)) }
+    /// The format of the rows.
+    var format: PixelFormat { header.channels == 1 ? .gray : .rgb }
+    /// Whether the picture is CMYK, with 255 for no ink.
+    var isCMYK: Bool { header.channels == 4 }
+    var hasManyScans: Bool { header.many_scans != 0 }
 
     /// Replaces the bytes by a longer prefix of the file. They must stay in place until the next call.
     mutating func supply(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
         let data = bytes.bindMemory(to: UInt8.self)
-        kf_jpeg_reader_supply(handle, data.baseAddress, data.count, isAll ? 1 : 0)
+        kf_jpeg_reader_supply(handle.pointer, data.baseAddress, data.count, isAll ? 1 : 0)
     }
 
     /// Reads the header; false when more bytes are needed.
     mutating func readHeader() throws(ImagingError) -> Bool {
-        guard let header = try JPEGReader.header(handle) else { return false }
-        self.header = header
-        return true
-    }
-
-    private static func header(_ handle: OpaquePointer) throws(ImagingError) -> Header? {
-        var header = kf_jpeg_header()
-        let status = kf_jpeg_reader_header(handle, &header)
-        if status == KF_SUSPENDED { return nil }
-        try CodecStatus.check(status, .jpeg, bytes: 1 << 16, kf_jpeg_reader_message(handle))
-        return Header(
-            width: Int(header.width), height: Int(header.height), channels: Int(header.channels),
-            hasManyScans: header.many_scans != 0)
+        let status = kf_jpeg_reader_header(handle.pointer, &header)
+        if status != KF_SUSPENDED { try handle.check(status) }
+        return status == KF_OK
     }
 
     /// Sets the scale to numerator/8 before the start, and returns the resulting size.
     mutating func scale(_ numerator: Int) throws(ImagingError) -> PixelSize {
         var (width, height): (UInt32, UInt32) = (0, 0)
-        try check(kf_jpeg_reader_scale(handle, UInt32(numerator), &width, &height))
+        try handle.check(kf_jpeg_reader_scale(handle.pointer, UInt32(numerator), &width, &height))
         return PixelSize(width: Int(width), height: Int(height))
     }
 
     /// Prepares for the first row; absorbs all scans of a progressive picture.
-    mutating func start(maxScans: Int, _ deadline: Deadline) throws(ImagingError) {
+    mutating func start(maxScans: Int) throws(ImagingError) {
         try begin()
-        guard header.hasManyScans else { return }
-        while try absorb(maxScans: maxScans) != .end { try deadline.check() }
+        guard hasManyScans else { return }
+        while try absorb(maxScans: maxScans) != KF_OK { try ImageCodecs.checkTime() }
         try beginOutput()
     }
 
     /// Prepares for the scans, or for the first row of a picture with a single scan.
     mutating func begin() throws(ImagingError) {
-        try check(kf_jpeg_reader_start(handle))
+        try handle.check(kf_jpeg_reader_start(handle.pointer))
     }
 
-    /// Absorbs some more data of the scans.
-    mutating func absorb(maxScans: Int) throws(ImagingError) -> Progress {
+    /// Absorbs some more data of the scans. Returns `KF_MORE`, `KF_SCAN` when a scan is complete and the next has begun,
+    /// `KF_OK` when the last scan is complete, or `KF_SUSPENDED` when the bytes so far are used up.
+    mutating func absorb(maxScans: Int) throws(ImagingError) -> kf_status {
         var scans: UInt32 = 0
-        let status = kf_jpeg_reader_absorb(handle, 16, &scans)
+        let status = kf_jpeg_reader_absorb(handle.pointer, 16, &scans)
         if scans > maxScans { throw .tooManyScans(maxScans: maxScans) }
-        switch status {
-        case KF_MORE: return .more
-        case KF_SCAN: return .scan
-        case KF_SUSPENDED: return .suspended
-        default:
-            try check(status)
-            return .end
-        }
+        if ![KF_MORE, KF_SCAN, KF_SUSPENDED].contains(status) { try handle.check(status) }
+        return status
     }
 
     /// Prepares for the first row of the picture that the scans so far make.
     mutating func beginOutput() throws(ImagingError) {
-        try check(kf_jpeg_reader_begin_output(handle))
+        try handle.check(kf_jpeg_reader_begin_output(handle.pointer))
     }
 
     /// Ends the output of that picture, so that more scans can be absorbed.
     mutating func endOutput() throws(ImagingError) {
-        try check(kf_jpeg_reader_end_output(handle))
+        try handle.check(kf_jpeg_reader_end_output(handle.pointer))
     }
 
     mutating func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int) throws(ImagingError) {
         let target = rows.assumingMemoryBound(to: UInt8.self)
-        try check(kf_jpeg_reader_rows(handle, target, bytesPerRow, UInt32(count)), bytes: bytesPerRow * count)
+        try handle.check(
+            kf_jpeg_reader_rows(handle.pointer, target, bytesPerRow, UInt32(count)), bytes: bytesPerRow * count)
     }
 
-    /// Reads rows; those of CMYK one by one into the band, from which `inks` converts them to RGB.
+    /// Reads all rows, and calls `look` with each band of them. `inks` converts those of CMYK to RGB, one by one.
     mutating func read(
-        _ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int, through inks: InkConverter?,
-        _ band: UnsafeMutablePointer<UInt8>, width: Int
-    ) throws(ImagingError) {
-        guard let inks else { return try read(rows, bytesPerRow: bytesPerRow, count: count) }
-        for index in 0..<count {
-            try read(band, bytesPerRow: width * 4, count: 1)
-            inks.convert(band, to: (rows + index * bytesPerRow).assumingMemoryBound(to: UInt8.self), width)
+        into target: inout RowTarget, width: Int, through inks: InkConverter?,
+        look: (UnsafeMutableRawPointer, _ bytesPerRow: Int, _ count: Int) -> Void = { _, _, _ in }
+    ) throws(ImagingError) -> [Bitmap] {
+        let band = try Scratch.take(UInt8.self, inks == nil ? 0 : width * 4)
+        defer { Scratch.give(band) }
+        return try target.fill { (rows, bytesPerRow, count) throws(ImagingError) in
+            if let inks {
+                for index in 0..<count {
+                    try read(band, bytesPerRow: width * 4, count: 1)
+                    inks.convert(band, to: (rows + index * bytesPerRow).assumingMemoryBound(to: UInt8.self), width)
+                }
+            } else {
+                try read(rows, bytesPerRow: bytesPerRow, count: count)
+            }
+            look(rows, bytesPerRow, count)
         }
     }
 
     /// Reads to the end marker, which must be present.
     mutating func finish() throws(ImagingError) {
-        try check(kf_jpeg_reader_finish(handle))
-    }
-
-    private func check(_ status: kf_status, bytes: Int = 1 << 16) throws(ImagingError) {
-        try CodecStatus.check(status, .jpeg, bytes: bytes, kf_jpeg_reader_message(handle))
+        try handle.check(kf_jpeg_reader_finish(handle.pointer))
     }
 }

@@ -2,18 +2,14 @@ import Glibc
 
 /// The segments of a JPEG before its first scan, read without decoding and without allocating.
 struct JPEGStructure {
-    private(set) var width = 0
-    private(set) var height = 0
+    private(set) var size = PixelSize(width: 0, height: 0)
     private(set) var components = 0
     private(set) var bitDepth = 8
     /// The number of coefficients of all components, in whole blocks; a decoder keeps them when there are several
     /// scans.
     private(set) var coefficients = 0
     private var frameMarker: UInt8 = 0
-    private var exifOrientation: Orientation?
-    private var xmpOrientation: Orientation?
-    private var exif: Range<Int>?
-    private var xmp: Range<Int>?
+    private(set) var blocks = MetadataBlocks()
     private var hasImpossibleLength = false
 
     /// - Throws: `truncated` when the data ends before the frame header, `corrupt` without a frame header.
@@ -27,9 +23,9 @@ struct JPEGStructure {
         let bytes = walk.bytes
         while let segment = try walk.next(), !segment.endsHeader {
             if segment.isFrameHeader {
-                try readFrameHeader(segment.marker, UnsafeRawBufferPointer(rebasing: bytes[segment.body]))
+                try readFrameHeader(segment.marker, bytes.part(segment.body))
             } else if segment.marker == 0xE1 {
-                readApplication(bytes, segment.body)
+                readApplication(bytes.part(segment.body))
             }
         }
         hasImpossibleLength = walk.hasImpossibleLength
@@ -39,36 +35,29 @@ struct JPEGStructure {
         }
     }
 
-    private mutating func readApplication(_ bytes: UnsafeRawBufferPointer, _ body: Range<Int>) {
-        if exif == nil, bytes.holds("Exif\0\0", at: body.lowerBound) {
-            exif = body
-            exifOrientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
-        } else if xmp == nil, bytes.holds(JPEGStructure.xmpMarker, at: body.lowerBound) {
-            let packet = body.dropFirst(JPEGStructure.xmpMarker.utf8CodeUnitCount)
-            xmp = packet
-            xmpOrientation = XMPOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[packet]))
+    private mutating func readApplication(_ body: UnsafeRawBufferPointer) {
+        if blocks.exif == nil, body.holds("Exif\0\0", at: 0) {
+            blocks.exif = body
+        } else if blocks.xmp == nil, body.holds(JPEGStructure.xmpMarker, at: 0) {
+            blocks.xmp = body.part(JPEGStructure.xmpMarker.utf8CodeUnitCount..<body.count)
         }
     }
 
     var info: ImageInfo {
         ImageInfo(
-            format: .jpeg, stored: (width, height), orientation: orientation,
+            format: .jpeg, stored: size, orientation: blocks.orientation,
             colorModel: components == 1 ? .gray : components == 4 ? .cmyk : .rgb, bitDepth: bitDepth)
     }
 
-    /// The orientation from EXIF, else from XMP.
-    var orientation: Orientation { exifOrientation ?? xmpOrientation ?? .upright }
+    func plan(_ options: DecodeOptions) throws(ImagingError) -> DecodePlan {
+        try DecodePlan(
+            options, source: size, orientation: blocks.orientation, bytesPerPixel: components == 1 ? 1 : 3)
+    }
 
     var warnings: [ImageWarning] { hasImpossibleLength ? [.impossibleSegmentLength] : [] }
 
     /// The identifier that precedes XMP in its segment.
     static let xmpMarker: StaticString = "http://ns.adobe.com/xap/1.0/\0"
-
-    func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
-        ImageMetadata(
-            exif: exif.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) },
-            xmp: xmp.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) })
-    }
 
     /// Returns the number of scans, as far as the bytes reach.
     static func scans(in bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Int {
@@ -97,17 +86,14 @@ struct JPEGStructure {
         return ordered.isEmpty || ordered.count < count ? nil : ordered.flatMap { bytes[$0] }
     }
 
-    private mutating func readFrameHeader(
-        _ marker: UInt8, _ body: UnsafeRawBufferPointer
-    ) throws(ImagingError) {
+    private mutating func readFrameHeader(_ marker: UInt8, _ body: UnsafeRawBufferPointer) throws(ImagingError) {
         guard components == 0 else { return }
         guard body.count >= 6 else { throw .corrupt(.jpeg, reason: "a short frame header") }
         frameMarker = marker
         bitDepth = Int(body[0])
-        height = body.bigEndian16(at: 1) ?? 0
-        width = body.bigEndian16(at: 3) ?? 0
+        size = PixelSize(width: body.bigEndian16(at: 3) ?? 0, height: body.bigEndian16(at: 1) ?? 0)
         components = Int(body[5])
-        if width == 0 || height == 0 { throw .corrupt(.jpeg, reason: "an empty picture") }
+        if size.width == 0 || size.height == 0 { throw .corrupt(.jpeg, reason: "an empty picture") }
         if components == 0 || body.count < 6 + 3 * components {
             throw .corrupt(.jpeg, reason: "a short frame header")
         }
@@ -136,8 +122,8 @@ struct JPEGStructure {
             tallest = max(tallest, factors & 15)
             blocks += (factors >> 4) * (factors & 15)
         }
-        let across = (width + 8 * widest - 1) / (8 * widest)
-        let down = (height + 8 * tallest - 1) / (8 * tallest)
+        let across = (size.width + 8 * widest - 1) / (8 * widest)
+        let down = (size.height + 8 * tallest - 1) / (8 * tallest)
         coefficients = across * down * blocks * 64
     }
 }

@@ -14,7 +14,6 @@ package final class ProgressiveJPEGDecoder {
     private var capacity = 0
     private var reader: JPEGReader?
     private var stage = Stage.header
-    private var format = PixelFormat.rgb
     private var size = PixelSize(width: 0, height: 0)
     private var orientation = Orientation.upright
     private var profile: [UInt8]?
@@ -52,12 +51,11 @@ package final class ProgressiveJPEGDecoder {
 
     private func take(_ more: [UInt8], isLast: Bool) throws(ImagingError) -> Image? {
         try keep(more)
-        let deadline = Allowance.deadline(options.limits)
         let all = UnsafeRawBufferPointer(start: bytes, count: count)
-        if reader == nil { reader = try JPEGReader(growing: all) }
+        if reader == nil { reader = try JPEGReader(all, areGrowing: true) }
         reader?.supply(all, isAll: isLast)
         if stage == .header, try !readHeader(all) { return nil }
-        return try readScans(isLast, deadline)
+        return try readScans()
     }
 
     private func keep(_ more: [UInt8]) throws(ImagingError) {
@@ -78,55 +76,45 @@ package final class ProgressiveJPEGDecoder {
 
     /// Reads the header; false while it is incomplete, and for a JPEG with a single scan.
     private func readHeader(_ all: UnsafeRawBufferPointer) throws(ImagingError) -> Bool {
-        guard try reader?.readHeader() == true, let header = reader?.header else { return false }
+        guard try reader?.readHeader() == true, let source = reader?.size else { return false }
         let structure = try JPEGStructure(header: all)
-        try options.limits.check(width: header.width, height: header.height)
-        orientation = structure.orientation
+        try options.limits.check(source)
+        orientation = structure.blocks.orientation
         profile = try JPEGStructure.iccProfile(in: all)
-        format = header.channels == 1 ? .gray : .rgb
-        let source = PixelSize(width: header.width, height: header.height)
         let minimum = orientation.swapsSides ? options.minimumSize?.turned : options.minimumSize
-        guard header.hasManyScans else {
+        guard reader?.hasManyScans == true else {
             stage = .done
             return false
         }
-        library = try MemoryReservation(structure.width * 256 + structure.coefficients * 2)
+        library = try MemoryReservation(structure.size.width * 256 + structure.coefficients * 2)
         size = try reader?.scale(JPEGScale.numerator(source: source, minimum: minimum)) ?? source
         try reader?.begin()
         stage = .scans
         return true
     }
 
-    private func readScans(_ isLast: Bool, _ deadline: Deadline) throws(ImagingError) -> Image? {
+    private func readScans() throws(ImagingError) -> Image? {
         var completed = false
         while stage == .scans, let progress = try reader?.absorb(maxScans: options.limits.maxScans) {
             switch progress {
-            case .more: try deadline.check()
-            case .scan: completed = true
-            case .end: stage = .done
-            case .suspended:
-                return completed ? try picture(deadline) : nil
+            case KF_MORE: try ImageCodecs.checkTime()
+            case KF_SCAN: completed = true
+            case KF_SUSPENDED: return completed ? try picture() : nil
+            default: stage = .done
             }
         }
-        return try picture(deadline)
+        return try picture()
     }
 
     /// Makes the picture of the scans so far.
-    private func picture(_ deadline: Deadline) throws(ImagingError) -> Image {
+    private func picture() throws(ImagingError) -> Image? {
         try reader?.beginOutput()
-        var target = try RowTarget(size, format, targets: [nil])
-        let inks = reader?.header.channels == 4 ? InkConverter(profile: profile) : nil
-        let band = try Scratch.take(UInt8.self, size.width * 4)
-        defer { Scratch.give(band) }
-        while !target.isFull {
-            try target.take { (rows, bytesPerRow, count) throws(ImagingError) in
-                try reader?.read(rows, bytesPerRow: bytesPerRow, count: count, through: inks, band, width: size.width)
-            }
-            try deadline.check()
-        }
+        var target = try RowTarget(size, reader?.format ?? .rgb, targets: [nil])
+        let inks = reader?.isCMYK == true ? InkConverter(profile: profile) : nil
+        guard let picture = try reader?.read(into: &target, width: size.width, through: inks)[0] else { return nil }
         try reader?.endOutput()
         return Image(
-            try target.pictures[0].oriented(orientation), sourceFormat: .jpeg,
-            iccProfile: ICCProfile.fitting(profile, format))
+            try picture.oriented(orientation), sourceFormat: .jpeg,
+            iccProfile: ICCProfile.fitting(profile, picture.format))
     }
 }

@@ -25,11 +25,6 @@ struct PNGAnimation {
     /// Whether image data of the last frame begins.
     private var hasData = true
 
-    /// Whether a chunk belongs to animations.
-    static func holds(_ bytes: UnsafeRawBufferPointer, kind: Int) -> Bool {
-        bytes.holds("fdAT", at: kind) || bytes.holds("fcTL", at: kind) || bytes.holds("acTL", at: kind)
-    }
-
     /// Reads an acTL chunk, which is late behind image data.
     init(_ body: UnsafeRawBufferPointer, canvas: PixelSize, isLate: Bool) {
         self.canvas = canvas
@@ -138,25 +133,11 @@ struct PNGFrames {
 
     /// Returns the next frame and the chunks that follow its description; nil at the end.
     mutating func next() -> (frame: PNGFrame, chunks: Range<Int>)? {
-        guard let length = length(at: position), let frame = PNGFrame(body(length)) else { return nil }
-        position += 12 + length
-        let start = position
-        while let length = self.length(at: position), !bytes.holds("fcTL", at: position + 4),
-            !bytes.holds("IEND", at: position + 4)
-        {
-            position += 12 + length
-        }
-        return (frame, start..<position)
-    }
-
-    /// The length of a chunk's body; nil for a chunk that is not complete.
-    private func length(at position: Int) -> Int? {
-        guard let length = bytes.bigEndian32(at: position), position + 12 + length <= bytes.count else { return nil }
-        return length
-    }
-
-    private func body(_ length: Int) -> UnsafeRawBufferPointer {
-        guard bytes.holds("fcTL", at: position + 4) else { return UnsafeRawBufferPointer(start: nil, count: 0) }
-        return UnsafeRawBufferPointer(rebasing: bytes[position + 8..<position + 8 + length])
+        guard let control = bytes.chunk(at: position), control.kind == "fcTL",
+            let frame = PNGFrame(bytes.part(control.body))
+        else { return nil }
+        position = control.end
+        while let chunk = bytes.chunk(at: position), chunk.kind != "fcTL", chunk.kind != "IEND" { position = chunk.end }
+        return (frame, control.end..<position)
     }
 }

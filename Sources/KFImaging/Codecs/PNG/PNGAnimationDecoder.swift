@@ -1,47 +1,37 @@
 import CImageCodecs
 
 /// Decodes the frames of an animated PNG and composites them, with 8 bits a sample.
-enum PNGAnimationDecoder {
-    static func decode(
-        _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure, _ animation: PNGAnimation,
-        _ options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
+struct PNGAnimationDecoder {
+    let bytes: UnsafeRawBufferPointer
+    let structure: PNGStructure
+    let animation: PNGAnimation
+
+    func decode(_ options: DecodeOptions, each change: FrameChange?) throws(ImagingError) -> Image {
         let wanted = options.firstFrameOnly ? 1 : animation.frames
-        let canvas = PixelSize(width: structure.width, height: structure.height)
-        try options.limits.check(width: canvas.width, height: canvas.height, frames: wanted)
-        let deadline = Allowance.deadline(options.limits)
+        try options.limits.check(structure.size, frames: wanted)
         let color = try Color(bytes, structure)
         var frames = try FrameCollector(
-            options, canvas: canvas, count: wanted, orientation: structure.orientation, profile: color.profile,
+            options, canvas: structure.size, count: wanted, orientation: structure.orientation, profile: color.profile,
             change: change)
-        try composite(bytes, structure, animation, wanted, color, deadline) { (canvas, delay) throws(ImagingError) in
-            try frames.add(canvas, delay: delay)
-        }
+        try composite(wanted, color) { (canvas, delay) throws(ImagingError) in try frames.add(canvas, delay: delay) }
         return try frames.image(
             .png, loopCount: animation.loopCount, metadata: structure.metadata, warnings: structure.warningsOfDecoding)
     }
 
     /// Decodes every frame and keeps none.
-    static func check(
-        _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure, _ animation: PNGAnimation, _ limits: DecodeLimits
-    ) throws(ImagingError) {
-        try limits.check(width: structure.width, height: structure.height, frames: animation.frames)
-        let (deadline, color) = (Allowance.deadline(limits), try Color(bytes, structure))
-        try composite(bytes, structure, animation, animation.frames, color, deadline) { _, _ in }
+    func check(_ limits: DecodeLimits) throws(ImagingError) {
+        try limits.check(structure.size, frames: animation.frames)
+        try composite(animation.frames, Color(bytes, structure)) { _, _ in }
     }
 
-    private static func composite(
-        _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure, _ animation: PNGAnimation, _ wanted: Int,
-        _ color: Color, _ deadline: Deadline, each take: (Bitmap, Duration) throws(ImagingError) -> Void
+    private func composite(
+        _ wanted: Int, _ color: Color, each take: (Bitmap, Duration) throws(ImagingError) -> Void
     ) throws(ImagingError) {
-        let library = try MemoryReservation(structure.libraryBytes)
-        defer { withExtendedLifetime(library) {} }
-        var canvas = try Bitmap(width: structure.width, height: structure.height, format: .rgba)
+        var canvas = try Bitmap(width: structure.size.width, height: structure.size.height, format: .rgba)
         var frames = PNGFrames(animation, in: bytes)
         for index in 0..<wanted {
             guard let (frame, chunks) = frames.next() else { return }
-            var picture = try picture(frame, chunks, index, bytes, structure, animation, deadline)
-            try color.convert(&picture)
+            let picture = try color.converted(picture(frame, chunks, index))
             let before = frame.disposal == .previous ? canvas : nil
             try canvas.draw(picture, left: frame.left, top: frame.top, frame.blends ? .blending : .replacing)
             try take(canvas, frame.delay)
@@ -51,21 +41,18 @@ enum PNGAnimationDecoder {
                 try canvas.clear(
                     left: frame.left, top: frame.top, width: frame.size.width, height: frame.size.height)
             }
-            try deadline.check()
+            try ImageCodecs.checkTime()
         }
     }
 
-    private static func picture(
-        _ frame: PNGFrame, _ chunks: Range<Int>, _ index: Int, _ bytes: UnsafeRawBufferPointer,
-        _ structure: PNGStructure, _ animation: PNGAnimation, _ deadline: Deadline
-    ) throws(ImagingError) -> Bitmap {
+    private func picture(_ frame: PNGFrame, _ chunks: Range<Int>, _ index: Int) throws(ImagingError) -> Bitmap {
         var source = kf_png_frame()
         (source.width, source.height) = (UInt32(frame.size.width), UInt32(frame.size.height))
         source.has_own_data = index == 0 && animation.startsWithDefaultImage ? 0 : 1
         (source.start, source.end) = (chunks.lowerBound, chunks.upperBound)
         (source.palette, source.transparency) = (structure.palette, structure.transparency)
-        var reader = try PNGReader(bytes, frame: source)
-        return try reader.readAll(deadline)
+        var reader = try PNGReader(bytes, frame: &source)
+        return try reader.readAll()
     }
 
     /// The colour space of the frames, which are RGBA whatever the file holds.
@@ -91,17 +78,13 @@ enum PNGAnimationDecoder {
             return converted.withUnsafeRows { rows in (0..<256).map { rows.row(0)[$0] } }
         }
 
-        func convert(_ picture: inout Bitmap) throws(ImagingError) {
-            guard let grays else { return }
-            try picture.withUnsafeMutableRows { (rows) throws(ImagingError) in
-                var pace = Pace()
-                for y in 0..<rows.height {
-                    try pace.advance(rows.width)
-                    let row = rows.row(y)
-                    for start in stride(from: 0, to: rows.width * 4, by: 4) {
-                        let gray = grays[Int(row[start])]
-                        (row[start], row[start + 1], row[start + 2]) = (gray, gray, gray)
-                    }
+        func converted(_ picture: Bitmap) throws(ImagingError) -> Bitmap {
+            guard let grays else { return picture }
+            return try picture.mapRows(to: .rgba) { row, output in
+                for start in stride(from: 0, to: picture.width * 4, by: 4) {
+                    let gray = grays[Int(row[start])]
+                    (output[start], output[start + 1], output[start + 2]) = (gray, gray, gray)
+                    output[start + 3] = row[start + 3]
                 }
             }
         }

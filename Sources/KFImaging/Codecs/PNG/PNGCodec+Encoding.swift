@@ -4,20 +4,12 @@ extension PNGCodec {
     /// Encodes PNG, with a palette for up to 256 colours, else with 8 or 16 bits a sample.
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         let bitmap = image.bitmap
-        guard bitmap.width <= Int(Int32.max), bitmap.height <= Int(Int32.max) else {
-            throw .encodingFailed(.png, reason: "\(bitmap.width)×\(bitmap.height) pixels")
-        }
-        guard let writer = kf_png_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
-        defer { kf_png_writer_destroy(writer) }
-        func check(_ status: kf_status) throws(ImagingError) {
-            try CodecStatus.check(
-                writing: status, .png, bytes: bitmap.byteCount, kf_png_writer_message(writer))
-        }
-
+        let writer = try CodecHandle(
+            writing: image, as: .png, longestSide: Int(Int32.max), kf_png_writer_create, message: kf_png_writer_message,
+            destroy: kf_png_writer_destroy)
         let indexed = try IndexedBitmap.exactly(bitmap)
         var output = kf_png_output()
-        output.width = UInt32(bitmap.width)
-        output.height = UInt32(bitmap.height)
+        (output.width, output.height) = (UInt32(bitmap.width), UInt32(bitmap.height))
         output.channels = indexed == nil ? UInt32(bitmap.format.channelCount) : 1
         output.depth = UInt32(bitmap.format.depth.rawValue)
         output.level = Int32(min(max(options.compressionLevel, 0), 9))
@@ -32,17 +24,15 @@ extension PNGCodec {
             output.xmp = xmp.isEmpty ? nil : UnsafeRawPointer(xmp.baseAddress!).assumingMemoryBound(to: CChar.self)
             output.palette = palette.isEmpty ? nil : palette.baseAddress
             output.palette_count = UInt32(palette.count / 4)
-            try check(kf_png_writer_start(writer, &output))
+            try writer.check(kf_png_writer_start(writer.pointer, &output))
         }
         // The rows that libpng keeps, and zlib's state.
         let library = try MemoryReservation(bitmap.width * 4 * bitmap.format.bytesPerPixel + (1 << 19))
         defer { withExtendedLifetime(library) {} }
         try (indexed?.indexes ?? bitmap).withSlices { (rows, first, count) throws(ImagingError) in
-            try check(kf_png_writer_rows(writer, rows.row(first), rows.bytesPerRow, UInt32(count)))
+            try writer.check(kf_png_writer_rows(writer.pointer, rows.row(first), rows.bytesPerRow, UInt32(count)))
         }
-        var bytes = kf_bytes()
-        try check(kf_png_writer_finish(writer, &bytes))
-        return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+        return try writer.file(kf_png_writer_finish)
     }
 }
 
@@ -70,19 +60,13 @@ struct IndexedBitmap {
                 var pace = Pace()
                 for y in 0..<source.height {
                     try pace.advance(source.width)
-                    var pixel = source.row(y)
-                    let output = target.row(y)
-                    var last: (color: UInt32, index: UInt8)?
-                    for x in 0..<source.width {
+                    let (row, output) = (source.row(y), target.row(y))
+                    func color(_ x: Int) -> UInt32 {
+                        let pixel = row + x * channels
                         let alpha = channels == 4 ? UInt32(pixel[3]) : 255
-                        let color = UInt32(pixel[0]) | UInt32(pixel[1]) << 8 | UInt32(pixel[2]) << 16 | alpha << 24
-                        if last?.color != color {
-                            guard let index = table.index(of: color) else { return false }
-                            last = (color, index)
-                        }
-                        output[x] = last?.index ?? 0
-                        pixel += channels
+                        return UInt32(pixel[0]) | UInt32(pixel[1]) << 8 | UInt32(pixel[2]) << 16 | alpha << 24
                     }
+                    guard table.number(source.width, color, { output[$0] = $1 }) else { return false }
                 }
                 return true
             }

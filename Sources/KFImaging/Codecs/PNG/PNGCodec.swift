@@ -34,23 +34,22 @@ struct PNGCodec: PassCodec {
         guard let animation = structure.animation(firstFrameOnly: requests[0].firstFrameOnly) else {
             return try PNGDecoder.decode(bytes, structure, requests).finished(requests, each: change)
         }
-        return try requests.map { (options) throws(ImagingError) in
-            try PNGAnimationDecoder.decode(bytes, structure, animation, options, each: change)
-        }
+        let decoder = PNGAnimationDecoder(bytes: bytes, structure: structure, animation: animation)
+        return try requests.map { (options) throws(ImagingError) in try decoder.decode(options, each: change) }
     }
 
     func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
         let structure = try PNGStructure(whole: bytes, limits: limits)
         let animation = structure.animation(firstFrameOnly: false)
-        if let animation { try PNGAnimationDecoder.check(bytes, structure, animation, limits) }
+        if let animation {
+            try PNGAnimationDecoder(bytes: bytes, structure: structure, animation: animation).check(limits)
+        }
         // Else the default image is the first frame.
-        if animation?.startsWithDefaultImage != true { try PNGDecoder.check(bytes, structure, limits) }
+        if animation?.startsWithDefaultImage != true { try PNGDecoder.check(bytes, structure) }
         return structure.warningsOfDecoding
     }
 
-    func passes(
-        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]
-    ) throws(ImagingError) -> [[Int]] {
+    func passes(_ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]) throws(ImagingError) -> [[Int]] {
         let structure = try PNGStructure(bytes)
         // All sizes of a still picture are made in one pass.
         let isStill = structure.animation(firstFrameOnly: requests.allSatisfy(\.firstFrameOnly)) == nil

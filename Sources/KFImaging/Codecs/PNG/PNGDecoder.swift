@@ -6,17 +6,11 @@ enum PNGDecoder {
     static func decode(
         _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure, _ requests: [DecodeOptions]
     ) throws(ImagingError) -> [Image] {
-        let deadline = Allowance.deadline(requests[0].limits)
-        let library = try MemoryReservation(structure.libraryBytes)
-        defer { withExtendedLifetime(library) {} }
         var reader = try reader(bytes, structure)
-        let size = PixelSize(width: reader.width, height: reader.height)
         let targets = try DecodePlan.targets(
-            requests, source: size, orientation: structure.orientation, bytesPerPixel: reader.format.bytesPerPixel)
-        let pictures =
-            reader.passes == 1
-            ? try readOnce(&reader, size, targets: targets, deadline)
-            : try Resampler.resize(reader.readAll(deadline), to: targets)
+            requests, source: reader.size, orientation: structure.orientation,
+            bytesPerPixel: reader.format.bytesPerPixel)
+        let pictures = try reader.pictures(targets)
         let profile = structure.colorSpace.profile(
             embedded: ICCProfile.fitting(reader.iccProfile, reader.format), isGray: reader.format.isGray)
         let (metadata, warnings) = (structure.metadata, structure.warningsOfDecoding)
@@ -27,41 +21,19 @@ enum PNGDecoder {
     }
 
     /// Decodes every row and keeps none; an interlaced picture must be held as a whole.
-    static func check(
-        _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure, _ limits: DecodeLimits
-    ) throws(ImagingError) {
-        let deadline = Allowance.deadline(limits)
-        let library = try MemoryReservation(structure.libraryBytes)
-        defer { withExtendedLifetime(library) {} }
+    static func check(_ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure) throws(ImagingError) {
         var reader = try reader(bytes, structure)
-        if reader.passes == 1 {
-            _ = try readOnce(&reader, PixelSize(width: reader.width, height: reader.height), targets: [], deadline)
-        } else {
-            _ = try reader.readAll(deadline)
-        }
+        _ = try reader.pictures([])
     }
 
     private static func reader(
         _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure
     ) throws(ImagingError) -> PNGReader {
         let reader = try PNGReader(bytes)
-        guard reader.width == structure.width, reader.height == structure.height else {
+        guard reader.size == structure.size else {
             throw .corrupt(.png, reason: "two headers of different sizes")
         }
         return reader
-    }
-
-    private static func readOnce(
-        _ reader: inout PNGReader, _ size: PixelSize, targets: [PixelSize?], _ deadline: Deadline
-    ) throws(ImagingError) -> [Bitmap] {
-        var rows = try RowTarget(size, reader.format, targets: targets)
-        while !rows.isFull {
-            try rows.take { (base, bytesPerRow, count) throws(ImagingError) in
-                try reader.read(base, bytesPerRow: bytesPerRow, count: count)
-            }
-            try deadline.check()
-        }
-        return rows.pictures
     }
 }
 
@@ -71,7 +43,7 @@ extension PNGStructure {
     /// - Throws: `truncated` for an incomplete file, `corrupt`, and the errors of the limits.
     init(whole bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) {
         try self.init(bytes)
-        try limits.check(width: width, height: height)
+        try limits.check(size)
         // libpng is not called after the last row, so that excess image data costs nothing. The chunks show whether the
         // file is complete.
         guard isComplete || hasWholeData else { throw .truncated(.png) }
@@ -80,76 +52,66 @@ extension PNGStructure {
     var warningsOfDecoding: [ImageWarning] {
         warnings + (isComplete ? [] : [.noEndMark(.png)]) + (colorSpace.isHDR ? [.notToneMapped(.png)] : [])
     }
-
-    /// The bytes of the rows that libpng keeps, packed and expanded.
-    var libraryBytes: Int { width * 4 * 8 + (1 << 17) }
 }
 
 /// Reads rows from a PNG with libpng.
 struct PNGReader: ~Copyable {
-    private let handle: OpaquePointer
-    let width: Int
-    let height: Int
+    private let handle: CodecHandle
+    /// Counts the rows that libpng keeps, packed and expanded.
+    private let library: MemoryReservation
+    let size: PixelSize
     let format: PixelFormat
     /// 1, or 7 for an interlaced picture, whose rows are all read seven times.
-    let passes: Int
+    private let passes: UInt32
     let iccProfile: [UInt8]?
 
     /// Reads the picture, or one frame of an animation, as RGBA of 8 bits.
     ///
     /// The bytes must stay in place for the lifetime of the reader.
-    init(_ bytes: UnsafeRawBufferPointer, frame: kf_png_frame? = nil) throws(ImagingError) {
+    init(_ bytes: UnsafeRawBufferPointer, frame: UnsafePointer<kf_png_frame>? = nil) throws(ImagingError) {
         let data = bytes.bindMemory(to: UInt8.self)
-        let created =
-            if var frame {
-                kf_png_reader_create(data.baseAddress, data.count, &frame)
-            } else {
-                kf_png_reader_create(data.baseAddress, data.count, nil)
-            }
-        guard let handle = created else { throw .outOfMemory(bytes: 1 << 16) }
+        let handle = try CodecHandle(
+            kf_png_reader_create(data.baseAddress, data.count, frame), .png, bytes: data.count,
+            message: kf_png_reader_message, destroy: kf_png_reader_destroy)
         var header = kf_png_header()
-        let status = kf_png_reader_header(handle, &header)
-        do throws(ImagingError) {
-            try CodecStatus.check(status, .png, bytes: data.count, kf_png_reader_message(handle))
-            guard let channels = PixelFormat.Channels(rawValue: Int(header.channels)),
-                let depth = PixelFormat.Depth(rawValue: Int(header.depth))
-            else { throw .unsupported(.png, feature: "\(header.channels) channels of \(header.depth) bits") }
-            format = PixelFormat(channels, depth)
-        } catch {
-            kf_png_reader_destroy(handle)
-            throw error
-        }
-        self.handle = handle
-        width = Int(header.width)
-        height = Int(header.height)
-        passes = Int(header.passes)
+        try handle.check(kf_png_reader_header(handle.pointer, &header))
+        guard let channels = PixelFormat.Channels(rawValue: Int(header.channels)),
+            let depth = PixelFormat.Depth(rawValue: Int(header.depth))
+        else { throw .unsupported(.png, feature: "\(header.channels) channels of \(header.depth) bits") }
+        library = try MemoryReservation(Int(header.width) * 4 * 8 + (1 << 17))
+        format = PixelFormat(channels, depth)
+        size = PixelSize(width: Int(header.width), height: Int(header.height))
+        passes = header.passes
         iccProfile = header.icc.map { Array(UnsafeBufferPointer(start: $0, count: Int(header.icc_length))) }
-    }
-
-    deinit {
-        kf_png_reader_destroy(handle)
+        self.handle = handle
     }
 
     /// Reads the next rows of the current pass.
-    mutating func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int) throws(ImagingError) {
+    private mutating func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int) throws(ImagingError) {
         let target = rows.assumingMemoryBound(to: UInt8.self)
-        let status = kf_png_reader_rows(handle, target, bytesPerRow, UInt32(count))
-        try CodecStatus.check(status, .png, bytes: bytesPerRow * count, kf_png_reader_message(handle))
+        let status = kf_png_reader_rows(handle.pointer, target, bytesPerRow, UInt32(count))
+        try handle.check(status, bytes: bytesPerRow * count)
+    }
+
+    /// Reads the picture at each size; nil stands for its own.
+    mutating func pictures(_ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
+        guard passes == 1 else { return try Resampler.resize(readAll(), to: targets) }
+        var rows = try RowTarget(size, format, targets: targets)
+        return try rows.fill { (base, bytesPerRow, count) throws(ImagingError) in
+            try read(base, bytesPerRow: bytesPerRow, count: count)
+        }
     }
 
     /// Reads the whole picture. Each of an interlaced picture's seven passes writes to all of it.
-    mutating func readAll(_ deadline: Deadline) throws(ImagingError) -> Bitmap {
-        var bitmap = try Bitmap(uninitialized: width, height, format)
-        let step = Deadline.rowsPerLook(width: width)
+    mutating func readAll() throws(ImagingError) -> Bitmap {
+        var bitmap = try Bitmap(uninitialized: size.width, size.height, format)
+        let step = Deadline.rowsPerLook(width: size.width)
         for _ in 0..<passes {
-            var y = 0
-            while y < height {
-                let count = min(step, height - y)
+            for y in stride(from: 0, to: size.height, by: step) {
                 try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
-                    try read(rows.row(y), bytesPerRow: rows.bytesPerRow, count: count)
+                    try read(rows.row(y), bytesPerRow: rows.bytesPerRow, count: min(step, size.height - y))
                 }
-                try deadline.check()
-                y += count
+                try ImageCodecs.checkTime()
             }
         }
         return bitmap

@@ -85,15 +85,15 @@ struct PNGColorSpace {
     private var chromaticities: [Int]?
 
     /// Reads a chunk if it is one of the four; the first of each kind counts.
-    mutating func read(_ bytes: UnsafeRawBufferPointer, kind: Int, body: UnsafeRawBufferPointer) {
-        if bytes.holds("cICP", at: kind), codePoints == nil, body.count == 4, body[2] == 0, body[3] == 1 {
+    mutating func read(_ body: UnsafeRawBufferPointer, _ kind: FourCharacters) {
+        switch (kind, body.count) {
+        case ("cICP", 4) where codePoints == nil && body[2] == 0 && body[3] == 1:
             codePoints = CodePoints(primaries: Int(body[0]), transfer: Int(body[1]))
-        } else if bytes.holds("sRGB", at: kind), body.count == 1 {
-            isSRGB = true
-        } else if bytes.holds("gAMA", at: kind), gamma == nil, body.count == 4 {
-            gamma = body.bigEndian32(at: 0)
-        } else if bytes.holds("cHRM", at: kind), chromaticities == nil, body.count == 32 {
+        case ("sRGB", 1): isSRGB = true
+        case ("gAMA", 4) where gamma == nil: gamma = body.bigEndian32(at: 0)
+        case ("cHRM", 32) where chromaticities == nil:
             chromaticities = (0..<8).compactMap { body.bigEndian32(at: $0 * 4) }
+        default: break
         }
     }
 

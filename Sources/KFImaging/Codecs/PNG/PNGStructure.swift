@@ -2,11 +2,10 @@ import CImageCodecs
 
 /// The chunks of a PNG, read without decoding.
 struct PNGStructure {
-    var width = 0
-    var height = 0
-    var bitDepth = 8
-    var colorType = 0
-    var hasTransparentColor = false
+    private(set) var size = PixelSize(width: 0, height: 0)
+    private var bitDepth = 8
+    private var colorType = 0
+    private var hasTransparentColor = false
     private(set) var colorSpace = PNGColorSpace()
     private var exif: [UInt8]?
     /// EXIF in a text chunk; an eXIf chunk overrides it.
@@ -44,7 +43,9 @@ struct PNGStructure {
         }
     }
 
-    var hasAlpha: Bool { colorType == 4 || colorType == 6 || hasTransparentColor || animation?.uncovers == true }
+    private var hasAlpha: Bool {
+        colorType == 4 || colorType == 6 || hasTransparentColor || animation?.uncovers == true
+    }
 
     /// Walks the chunks as far as the bytes reach.
     ///
@@ -56,7 +57,7 @@ struct PNGStructure {
         var passage = passage
         guard PNGStructure.isSigned(bytes, at: 0) else { throw .corrupt(.png, reason: "no PNG signature") }
         var position = 8
-        while let length = bytes.bigEndian32(at: position), bytes.count - position >= 8 {
+        while let length = bytes.bigEndian32(at: position), let kind = bytes.name(at: position + 4) {
             let body = position + 8
             passage.reach(position)
             if position > 8, let part = passage.arrived?.part(from: position), part.end <= bytes.count {
@@ -67,29 +68,29 @@ struct PNGStructure {
                 continue
             }
             let isFirst = position == 8
-            if isFirst != bytes.holds("IHDR", at: position + 4) || length > Int(Int32.max) {
+            if isFirst != (kind == "IHDR") || length > Int(Int32.max) {
                 throw .corrupt(.png, reason: isFirst ? "no header at its start" : "an impossible chunk")
             }
             // A chunk that ends beyond the file is truncated and ignored.
             guard body + length + 4 <= bytes.count else {
-                let isFrame = stated != nil && PNGStructure.holdsPixels(bytes, kind: position + 4)
-                hasWholeData = hasData && !isFrame && !bytes.holds("IDAT", at: position + 4)
+                let isFrame = stated != nil && PNGStructure.pixelKinds.contains(kind)
+                hasWholeData = hasData && !isFrame && kind != "IDAT"
                 break
             }
             let isAncillary = bytes[position + 4] & 0x20 != 0
             if verifying || isAncillary, !hasRightChecksum(bytes, chunk: position + 4, length: length, &passage) {
-                guard isAncillary, !PNGStructure.holdsPixels(bytes, kind: position + 4) else {
+                guard isAncillary, !PNGStructure.pixelKinds.contains(kind) else {
                     throw .corrupt(.png, reason: "a wrong checksum")
                 }
                 warn(ofChecksum: bytes[position + 4..<position + 8])
             } else {
-                try read(body..<body + length, bytes, kind: position + 4)
+                try read(bytes.part(body..<body + length), kind, at: position)
             }
             if isComplete { break }
             position = body + length + 4
             hasWholeData = hasData && bytes.count - position < 8
         }
-        if width == 0 { throw .truncated(.png) }
+        if size.width == 0 { throw .truncated(.png) }
         if isComplete { stated?.end() }
         if let stated, stated.fault == nil, stated.lacksFrames { hasWholeData = false }
         if let fault = stated?.fault { warnings.append(.animationLost(reason: fault)) }
@@ -102,7 +103,7 @@ struct PNGStructure {
     var info: ImageInfo {
         let model: ImageInfo.ColorModel = colorType == 3 ? .indexed : colorType & 2 == 0 ? .gray : .rgb
         return ImageInfo(
-            format: .png, stored: (width, height), orientation: orientation, frames: animation?.frames ?? 1,
+            format: .png, stored: size, orientation: orientation, frames: animation?.frames ?? 1,
             hasAlpha: hasAlpha, colorModel: model, bitDepth: bitDepth)
     }
 
@@ -124,32 +125,30 @@ struct PNGStructure {
     private func hasLastFrame(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Bool {
         guard let animation, let last = animation.last, animation.lastHasOwnData else { return true }
         return try PNGDataLength.reaches(
-            rawBytes(last.size.width, last.size.height), in: bytes, from: animation.lastControl, ofFrame: true)
+            rawBytes(last.size), in: bytes, from: animation.lastControl, ofFrame: true)
     }
 
-    private var rawBytes: Int { rawBytes(width, height) }
+    private var rawBytes: Int { rawBytes(size) }
 
     /// The bytes of all rows before compression, each row with its filter byte; `Int.max` on overflow.
-    private func rawBytes(_ width: Int, _ height: Int) -> Int {
+    private func rawBytes(_ size: PixelSize) -> Int {
         func bytes(_ width: Int, _ height: Int) -> Int {
             let row = width == 0 ? 0 : 1 + (width * PNGStructure.channels(colorType) * bitDepth + 7) / 8
             let (sum, overflow) = row.multipliedReportingOverflow(by: height)
             return overflow ? .max : sum
         }
-        guard isInterlaced else { return bytes(width, height) }
+        guard isInterlaced else { return bytes(size.width, size.height) }
         // The first column and row of each pass, and the distance to the next ones.
         let passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
         return passes.reduce(0) { sum, pass in
             let (more, overflow) = sum.addingReportingOverflow(
-                bytes((width - pass.0 + pass.2 - 1) / pass.2, (height - pass.1 + pass.3 - 1) / pass.3))
+                bytes((size.width - pass.0 + pass.2 - 1) / pass.2, (size.height - pass.1 + pass.3 - 1) / pass.3))
             return overflow ? .max : more
         }
     }
 
-    /// Whether an ancillary chunk affects pixels: transparency, or the frames of an animated PNG.
-    private static func holdsPixels(_ bytes: UnsafeRawBufferPointer, kind: Int) -> Bool {
-        bytes.holds("tRNS", at: kind) || PNGAnimation.holds(bytes, kind: kind)
-    }
+    /// The ancillary chunks that affect pixels: transparency, and the frames of an animated PNG.
+    private static let pixelKinds: Set<FourCharacters> = ["tRNS", "acTL", "fcTL", "fdAT"]
 
     private mutating func warn(ofChecksum name: Slice<UnsafeRawBufferPointer>) {
         let isText = name.allSatisfy { (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) }
@@ -176,47 +175,31 @@ struct PNGStructure {
     private static let slice = 1 << 20
 
     private mutating func read(
-        _ range: Range<Int>, _ bytes: UnsafeRawBufferPointer, kind: Int
+        _ body: UnsafeRawBufferPointer, _ kind: FourCharacters, at position: Int
     ) throws(ImagingError) {
-        let body = UnsafeRawBufferPointer(rebasing: bytes[range])
-        if bytes.holds("IHDR", at: kind) {
-            try readHeader(body)
-        } else if bytes.holds("IDAT", at: kind) {
+        switch kind {
+        case "IHDR": try readHeader(body)
+        case "IDAT":
             hasData = true
-            dataBytes += range.count
-        } else if stated != nil || bytes.holds("acTL", at: kind), PNGAnimation.holds(bytes, kind: kind) {
-            readAnimation(bytes, kind: kind, body: body)
-        } else if bytes.holds("IEND", at: kind) {
-            isComplete = true
-        } else if bytes.holds("PLTE", at: kind) {
-            if palette == 0 { palette = kind - 4 }
-        } else if bytes.holds("tRNS", at: kind), !hasData {
-            if transparency == 0 { transparency = kind - 4 }
+            dataBytes += body.count
+        case "acTL" where stated == nil: stated = PNGAnimation(body, canvas: size, isLate: hasData)
+        case "acTL": stated?.repeatHeader()
+        case "fcTL": stated?.readControl(body, at: position, hasData: hasData)
+        case "fdAT": stated?.readData(body)
+        case "IEND": isComplete = true
+        case "PLTE": if palette == 0 { palette = position }
+        case "tRNS" where !hasData:
+            if transparency == 0 { transparency = position }
             hasTransparentColor = colorType == 0 || colorType == 2 || colorType == 3
-        } else if bytes.holds("eXIf", at: kind) {
-            if exif == nil, body.count <= ImageMetadata.maximumLength { exif = Array(body) }
-        } else if xmp == nil, bytes.holds("iTXt", at: kind), PNGText.mayHoldXMP(body), textsLeft > 0 {
+        case "eXIf": if exif == nil, body.count <= ImageMetadata.maximumLength { exif = Array(body) }
+        case "iTXt" where xmp == nil && textsLeft > 0 && PNGText.mayHoldXMP(body):
             textsLeft -= 1
             xmp = PNGText.xmp(body)
-        } else if textExif == nil, PNGText.mayHoldExif(body), textsLeft > 0,
-            bytes.holds("zTXt", at: kind) || bytes.holds("tEXt", at: kind)
-        {
+        case "zTXt", "tEXt":
+            guard textExif == nil, textsLeft > 0, PNGText.mayHoldExif(body) else { break }
             textsLeft -= 1
-            textExif = PNGText.exif(body, isCompressed: bytes.holds("zTXt", at: kind))
-        } else if !hasData {
-            colorSpace.read(bytes, kind: kind, body: body)
-        }
-    }
-
-    private mutating func readAnimation(_ bytes: UnsafeRawBufferPointer, kind: Int, body: UnsafeRawBufferPointer) {
-        if stated == nil {
-            stated = PNGAnimation(body, canvas: PixelSize(width: width, height: height), isLate: hasData)
-        } else if bytes.holds("fcTL", at: kind) {
-            stated?.readControl(body, at: kind - 4, hasData: hasData)
-        } else if bytes.holds("fdAT", at: kind) {
-            stated?.readData(body)
-        } else {
-            stated?.repeatHeader()
+            textExif = PNGText.exif(body, isCompressed: kind == "zTXt")
+        default: if !hasData { colorSpace.read(body, kind) }
         }
     }
 
@@ -261,7 +244,7 @@ struct PNGStructure {
         guard body[10] == 0, body[11] == 0, body[12] < 2 else {
             throw .corrupt(.png, reason: "an unknown compression, filter or interlace method")
         }
-        (self.width, self.height, bitDepth, colorType) = (width, height, depth, type)
+        (size, bitDepth, colorType) = (PixelSize(width: width, height: height), depth, type)
         isInterlaced = body[12] == 1
     }
 }
@@ -279,14 +262,23 @@ enum PNGDataLength {
         // A frame's data has a sequence number in front.
         let skipped = ofFrame ? 4 : 0
         var position = start
-        while let length = bytes.bigEndian32(at: position), position + 12 + length <= bytes.count {
-            if bytes.holds(ofFrame ? "fdAT" : "IDAT", at: position + 4), length >= skipped {
-                let data = base + position + 8 + skipped
-                let status = kf_png_inflater_feed(inflater, data, length - skipped, UInt64(wanted))
+        while let chunk = bytes.chunk(at: position) {
+            if chunk.kind == (ofFrame ? "fdAT" : "IDAT"), chunk.body.count >= skipped {
+                let data = base + chunk.body.lowerBound + skipped
+                let status = kf_png_inflater_feed(inflater, data, chunk.body.count - skipped, UInt64(wanted))
                 if status != KF_MORE { return status == KF_OK }
             }
-            position += 12 + length
+            position = chunk.end
         }
         return false
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The chunk of a PNG at an offset, and the offset behind it; nil for one that is not complete.
+    func chunk(at position: Int) -> (kind: FourCharacters, body: Range<Int>, end: Int)? {
+        guard let length = bigEndian32(at: position), let kind = name(at: position + 4), position + 12 + length <= count
+        else { return nil }
+        return (kind, position + 8..<position + 8 + length, position + 12 + length)
     }
 }

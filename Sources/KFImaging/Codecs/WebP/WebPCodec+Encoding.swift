@@ -3,19 +3,12 @@ import CImageCodecs
 extension WebPCodec {
     /// Encodes WebP, lossy or lossless, still or animated.
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
-        guard image.width <= 16_383, image.height <= 16_383 else {
-            throw .encodingFailed(.webp, reason: "a side of more than 16383 pixels")
-        }
         // WebP pixels are always coloured, and a grey profile does not describe them.
         let isGray = image.bitmap.format.isGray
         let image = isGray ? try image.convertedToSRGB() : image
-        guard let writer = kf_webp_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
-        defer { kf_webp_writer_destroy(writer) }
-        func check(_ status: kf_status) throws(ImagingError) {
-            try CodecStatus.check(
-                writing: status, .webp, bytes: image.bitmap.byteCount, kf_webp_writer_message(writer))
-        }
-
+        let writer = try CodecHandle(
+            writing: image, as: .webp, longestSide: 16_383, kf_webp_writer_create, message: kf_webp_writer_message,
+            destroy: kf_webp_writer_destroy)
         var output = kf_webp_output()
         (output.width, output.height) = (UInt32(image.width), UInt32(image.height))
         output.lossless = options.lossless ? 1 : 0
@@ -27,7 +20,7 @@ extension WebPCodec {
             image.width * image.height * bytesPerPixel(image, lossless: options.lossless))
         defer { withExtendedLifetime(library) {} }
         var pace = Pace()
-        try check(kf_webp_writer_start(writer, &output))
+        try writer.check(kf_webp_writer_start(writer.pointer, &output))
         // The times are rounded, not the delays, so that the fractions of a millisecond of APNG do not add up.
         var elapsed = Duration.zero
         var end = 0
@@ -39,31 +32,28 @@ extension WebPCodec {
                 (picture.rows, picture.stride) = (rows.row(0), rows.bytesPerRow)
                 picture.channels = UInt32(bitmap.format.channelCount)
                 picture.start = Int32(truncatingIfNeeded: end)
-                try check(kf_webp_writer_picture(writer, &picture))
+                try writer.check(kf_webp_writer_picture(writer.pointer, &picture))
             }
             elapsed += min(max(frame.delay, .zero), .seconds(Int32.max))
             end = min(milliseconds(elapsed), Int(Int32.max))
         }
-        return try finish(writer, image, options, end: end, check)
+        return try finish(writer, image, options, end: end)
     }
 
     /// Adds the chunks of profile and metadata, whose bytes must stay in place until the file is assembled.
     private func finish(
-        _ writer: OpaquePointer, _ image: Image, _ options: EncodeOptions, end: Int,
-        _ check: (kf_status) throws(ImagingError) -> Void
+        _ writer: borrowing CodecHandle, _ image: Image, _ options: EncodeOptions, end: Int
     ) throws(ImagingError) -> [UInt8] {
         let metadata = options.keepsMetadata ? image.metadata : nil
         let profile = ICCProfile.fitting(image.iccProfile, .rgb) ?? []
         let names: [StaticString] = ["ICCP", "EXIF", "XMP "]
-        var file = kf_bytes()
-        try withBytes(of: profile, metadata?.exif ?? [], metadata?.xmp ?? []) { (blocks) throws(ImagingError) in
+        return try withBytes(of: profile, metadata?.exif ?? [], metadata?.xmp ?? []) { (blocks) throws(ImagingError) in
             for (name, block) in zip(names, blocks) where !block.isEmpty {
                 let name = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
-                try check(kf_webp_writer_chunk(writer, name, block.baseAddress, block.count))
+                try writer.check(kf_webp_writer_chunk(writer.pointer, name, block.baseAddress, block.count))
             }
-            try check(kf_webp_writer_finish(writer, Int32(end), &file))
+            return try writer.file { kf_webp_writer_finish($0, Int32(end), $1) }
         }
-        return Array(UnsafeBufferPointer(start: file.bytes, count: file.length))
     }
 
     /// An upper estimate of the bytes that libwebp takes for each pixel.

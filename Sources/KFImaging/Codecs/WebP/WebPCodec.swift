@@ -1,5 +1,7 @@
 /// WebP: read and written, lossy or lossless, animations too.
-struct WebPCodec: PassCodec {
+struct WebPCodec: StructuredCodec {
+    typealias Structure = WebPStructure
+
     var format: ImageFormat { .webp }
     var displayName: String { "WebP" }
     var supportsAnimation: Bool { true }
@@ -7,20 +9,6 @@ struct WebPCodec: PassCodec {
     var library: CodecLibrary? { .webp }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.holds("RIFF", at: 0) && head.holds("WEBP", at: 8) }
-
-    func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
-        try WebPStructure(bytes).info
-    }
-
-    func inspect(
-        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
-    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning]) {
-        let structure = try WebPStructure(bytes)
-        try limits.check(structure.info)
-        if !structure.isComplete { throw .truncated(.webp) }
-        if structure.frames.isEmpty { throw .corrupt(.webp, reason: "no picture") }
-        return (structure.info, [])
-    }
 
     func decode(
         _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
