@@ -87,10 +87,7 @@ final class FileCacheLayer: CacheLayer {
         try directory.write(path, replaces: replaces) { target throws(StorageError) in
             request.noteActivity()
             switch body {
-            case .bytes(let bytes):
-                try bytes.withUnsafeBytes { bytes in
-                    Result { () throws(StorageError) in try target.write(bytes) }
-                }.get()
+            case .bytes(let bytes): try bytes.withBytes { bytes throws(StorageError) in try target.write(bytes) }
             case .file(let file): try file.copy(to: target)
             }
         }

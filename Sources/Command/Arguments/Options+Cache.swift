@@ -285,7 +285,6 @@ struct ProcessorText: Sendable {
 }
 
 extension ValueReader where Value == String {
-    /// The name of a tag.
     static var tag: Self {
         Self("a name of at most 100 characters, such as site") { text in
             let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }

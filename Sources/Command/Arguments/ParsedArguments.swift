@@ -208,7 +208,6 @@ struct CommandLineWords: Sendable {
 struct ParsedArguments: Sendable {
     let operands: [String]
     let environment: [String: String]
-    /// The config file; nil when there is none.
     let file: ConfigFile?
     private let settings: [String: Setting]
 
@@ -242,7 +241,6 @@ struct ParsedArguments: Sendable {
         }
     }
 
-    /// The text of the option's value, as the user wrote it; nil when no layer gives one.
     func text<Value>(of option: Option<Value>) -> String? { settings[option.name]?.values.last }
 
     /// Whether an option with an optional value was given without one.
@@ -255,7 +253,6 @@ struct ParsedArguments: Sendable {
     /// The layer that the value is from, 0 for the command line; nil for the default.
     func layer<Value>(of option: Option<Value>) -> Int? { settings[option.name]?.origin.layer }
 
-    /// The setting of an option in the nearest layer that has one.
     func setting(of option: OptionSpec) -> Setting? { settings[option.name] }
 
     /// Refuses a variable that seems to choose what is deleted. If it were ignored, something else would be deleted.

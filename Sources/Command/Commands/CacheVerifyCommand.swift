@@ -82,7 +82,6 @@ struct CacheVerifyCommand: Sendable {
         JSONField("repaired", "Whether the damage was repaired.") { $0.isRepaired },
     ]
 
-    /// The end of a check.
     typealias Record = (result: Verification, exists: Bool, directory: String, elapsed: Duration)
 
     static let summary: [JSONField<Record>] = [

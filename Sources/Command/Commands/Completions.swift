@@ -86,7 +86,7 @@ struct BashCompletion {
                 _kf_words '\(CompletionWords.processors.map(\.word).joined(separator: " "))'
             }
 
-            \(functions)
+            \(words.commands.map(function).joined(separator: "\n\n"))
 
             _kf() {
                 local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} word
@@ -108,7 +108,7 @@ struct BashCompletion {
             \(top())
                 help)
                     case ${COMP_WORDS[2]},$COMP_CWORD in
-            \(words.families.map(helpFamily).joined(separator: "\n"))
+            \(words.families.map { "        \($0),3) _kf_words '\(names($0))' ;;" }.joined(separator: "\n"))
                     *,2) _kf_words '\((words.first.map(\.word).filter { $0 != "help" } + CompletionWords.topics).joined(separator: " "))' ;;
                     esac ;;
                 esac
@@ -116,10 +116,6 @@ struct BashCompletion {
 
             complete -F _kf kf
             """
-    }
-
-    private func helpFamily(_ family: String) -> String {
-        "        \(family),3) _kf_words '\(names(family))' ;;"
     }
 
     private func names(_ family: String) -> String {
@@ -142,8 +138,6 @@ struct BashCompletion {
         }
         return cases.joined(separator: "\n")
     }
-
-    private var functions: String { words.commands.map(function).joined(separator: "\n\n") }
 
     private func identifier(_ command: CommandSpec) -> String { command.words.joined(separator: "_") }
 

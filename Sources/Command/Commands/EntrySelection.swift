@@ -33,11 +33,7 @@ struct EntrySelection: Sendable {
         self.filters = filters
     }
 
-    /// Whether there are neither arguments nor filters.
     var isEmpty: Bool { choices.isEmpty && filters.selectsAll }
-
-    /// Whether arguments alone select, without filters.
-    private var isOfKeysOnly: Bool { filters.selectsAll }
 
     /// Makes the selection for a cache. An argument that is not a source is reported. Nil if no argument is left, since a
     /// selection without arguments would be everything.
@@ -54,8 +50,7 @@ struct EntrySelection: Sendable {
             }
         }
         if arguments.isEmpty, !choices.isEmpty { return nil }
-        return SelectedEntries(
-            arguments, filters, isOfKeysOnly: isOfKeysOnly, processorProblem: processorProblem, status: status)
+        return SelectedEntries(arguments, filters, processorProblem: processorProblem, status: status)
     }
 
     /// Makes the selection for a command that does not list the entries, and reports the arguments that match nothing. Nil
@@ -133,8 +128,7 @@ final class SelectedEntries: Sendable {
     let partialKeys: [String]
 
     fileprivate init(
-        _ arguments: [Argument], _ filters: CacheSelection, isOfKeysOnly: Bool, processorProblem: String?,
-        status: ExitStatus
+        _ arguments: [Argument], _ filters: CacheSelection, processorProblem: String?, status: ExitStatus
     ) {
         self.arguments = arguments
         self.processorProblem = processorProblem
@@ -154,13 +148,12 @@ final class SelectedEntries: Sendable {
         self.selection = selection
         self.places = places
         self.globs = globs
-        partialKeys = isOfKeysOnly ? arguments.flatMap(\.keys) : []
+        partialKeys = filters.selectsAll ? arguments.flatMap(\.keys) : []
     }
 
     /// Whether each entry has to be noted, since several arguments may match it.
     var needsNotes: Bool { arguments.count > 1 }
 
-    /// Notes an entry that is selected.
     func note(_ key: String) {
         found.withLock { found in
             found.any = true

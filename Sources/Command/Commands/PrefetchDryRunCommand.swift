@@ -27,7 +27,6 @@ struct PrefetchDryRunCommand: Sendable {
         return status
     }
 
-    /// The number of items in each state.
     typealias Counts = [PrefetchDryRun.State: Int]
 
     private func look(_ run: PrefetchDryRun, _ lists: PrefetchLists) async -> (Counts, ExitStatus) {
@@ -98,7 +97,7 @@ struct PrefetchDryRunCommand: Sendable {
         JSONField("path", CommonFields.path) { $0.form?.path },
         JSONField("expires", "The end of its freshness in seconds since 1970; null when it never ends, or is unknown.")
         {
-            $0.form.flatMap(expires)
+            $0.form?.expires?.seconds
         },
         JSONField.ifPresent("variants", "Each variant, when there are several: name, status, next, path and expires.") {
             $0.forms.first?.variant == nil ? nil : $0.forms.map { JSONObject(part: $0, variant) }
@@ -111,12 +110,8 @@ struct PrefetchDryRunCommand: Sendable {
     private static let variant: [JSONField<(variant: String?, form: PrefetchDryRun.Form)>] = [
         JSONField("variant", nil) { $0.variant }, JSONField("status", nil) { $0.form.state.rawValue },
         JSONField("next", nil) { $0.form.next.rawValue }, JSONField("path", nil) { $0.form.path },
-        JSONField("expires", nil) { expires($0.form) },
+        JSONField("expires", nil) { $0.form.expires?.seconds },
     ]
-
-    private static func expires(_ form: PrefetchDryRun.Form) -> Int64? {
-        form.expires.flatMap { $0 == .distantFuture ? nil : $0.milliseconds / 1000 }
-    }
 
     static let summary: [JSONField<(counts: Counts, elapsed: Duration)>] = [
         JSONField("hits", "The numbers of items in each state.") { $0.counts[.hit, default: 0] },

@@ -54,10 +54,7 @@ struct RetrievalSettings: Sendable {
         options.negativeTimeToLive = try arguments[negativeTTL]
         options.retryFailed = try arguments[Options.retryFailed]
         if let scale = try arguments[Options.scale] { options.scaleFactor = scale }
-        let network = try NetworkSettings(arguments)
-        options.request = network.request
-        options.retryStrategy = network.retry
-        options.alternativeSources = network.alternatives
+        try options.takeNetwork(arguments)
         self.options = options
         variants = try Variant.all(arguments, options)
         notStored = try Self.notStored(arguments, variants)
@@ -68,7 +65,7 @@ struct RetrievalSettings: Sendable {
             jobs, try arguments[Options.maxPerHost] ?? ImageDownloader.Configuration().maxConnectionsPerHost)
         sizeLimit = try arguments[Options.maxSize]
         lowerLayers = try arguments[Options.cacheFrom]
-        remotes = try RemoteSettings(arguments, network.request.transfer)
+        remotes = try RemoteSettings(arguments, options.request.transfer)
         verifies = try arguments[Options.verify]
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
@@ -115,7 +112,7 @@ struct RetrievalSettings: Sendable {
     private func cache(_ common: CommonSettings) -> ImageCache {
         common.cache(sizeLimit: sizeLimit, access: isReadOnly ? .readOnly : options.offline ? .existing : .create) {
             $0.lowerLayers = lowerLayers
-            remotes.apply(to: &$0)
+            remotes.apply(&$0)
             $0.verifies = verifies
             $0.synchronizes = synchronizes
             // The time limits of a transfer also bound the wait for another process's lock: one of them while that is
@@ -248,9 +245,7 @@ struct Variant: Sendable {
 
 /// The settings of a whole run of `fetch` or `prefetch`.
 struct RunSettings: Sendable {
-    /// Requests per second to one host.
     let rate: Double?
-    /// The time after which nothing new starts.
     let deadline: Duration?
     let progress: ProgressBar.Style
     /// The progress of one source: only `--progress always` shows it.

@@ -10,7 +10,6 @@ package final class Session: Sendable {
     let errors: Int32
     /// The errno of the first failed write of a result; 0 while all succeeded.
     let failure = Atomic<Int32>(0)
-    /// The value of `--color`.
     let color = Mutex(ColorChoice.auto)
     let messages = RepeatedMessages()
     let line = StatusLine()
@@ -30,7 +29,6 @@ package final class Session: Sendable {
 
     private static let present = Mutex(Session(environment: [:]))
 
-    /// Makes this session the one that runs.
     func begin() { Self.present.withLock { $0 = self } }
 
     package static var processEnvironment: [String: String] {

@@ -22,7 +22,6 @@ enum Terminal {
         }
     }
 
-    /// Prints a result.
     static func print(_ line: String) {
         let session = Session.current
         let code = session.line.around(line + "\n", { write($0, to: session.output) }, isMessage: false)
@@ -105,7 +104,6 @@ final class StatusLine: Sendable {
         }
     }
 
-    /// Removes the line.
     func clear() { show { _ in "" } }
 
     /// Writes text above the line and returns what `write` returns. A message and the line are one write.
@@ -149,7 +147,6 @@ final class StatusLine: Sendable {
 enum ColorChoice: String, CaseIterable, Sendable {
     case auto, always, never
 
-    /// Whether messages have colours now.
     static var isOn: Bool {
         let session = Session.current
         switch session.color.withLock({ $0 }) {

@@ -58,6 +58,11 @@ public final class ImageExporter: Sendable {
         public let path: String
         /// Whether the file existed and was left as it is, so that it may have another image.
         public let isLeft: Bool
+
+        package init(path: String, isLeft: Bool) {
+            self.path = path
+            self.isLeft = isLeft
+        }
     }
 
     /// The greatest depth of folders that a source's path can make.
@@ -99,7 +104,6 @@ public final class ImageExporter: Sendable {
         return sources.withLock { $0.contains(file) }
     }
 
-    /// The device and inode of a file.
     private struct FileID: Hashable {
         let device: UInt64
         let inode: UInt64
@@ -141,9 +145,6 @@ public final class ImageExporter: Sendable {
         }
         return Claim(names, taken: taken)
     }
-
-    /// Creates the directory. Throws `outputFailed` (4002).
-    package func prepare() throws(KingfisherError) { try makeFolders("") }
 
     /// Writes a copy and returns its file. `form` is the index among the forms. Throws `outputFailed` (4002).
     public func export(
@@ -194,7 +195,7 @@ public final class ImageExporter: Sendable {
         throw .processorError(reason: .outputFailed(detail: "not written: another image has its name"))
     }
 
-    private func makeFolders(_ name: String) throws(KingfisherError) {
+    func makeFolders(_ name: String) throws(KingfisherError) {
         var path = directory
         for part in [nil] + name.split(separator: "/").dropLast().map(Optional.some) {
             if let part { path += "/\(part)" }

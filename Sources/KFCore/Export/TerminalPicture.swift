@@ -10,13 +10,11 @@ package enum TerminalPicture {
         case kitty
         /// The iTerm2 protocol: a PNG in one escape sequence.
         case iTerm2
-        /// Sixels, by libsixel.
         case sixel
         /// Two pixels per character, in 24 bits or in the 256 colours of xterm.
         case blocks(isTrueColor: Bool)
     }
 
-    /// Whether libsixel is available.
     package static var hasSixel: Bool { SixelPicture.isAvailable }
 
     /// The assumed size of a character in pixels, if the terminal does not report it.

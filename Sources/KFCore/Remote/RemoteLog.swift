@@ -58,8 +58,7 @@ final class RemoteLog: Sendable {
     /// Reports uploads that were given up at the end of a run.
     func noteDropped(_ number: Int, _ reason: String, of name: String) {
         let what = number == 1 ? "1 image was" : "\(number) images were"
-        let text = "\(what) not uploaded to the remote \(name): \(reason)"
-        fail(text, isFatal: true)
+        fail("\(what) not uploaded to the remote \(name): \(reason)", isFatal: true)
     }
 
     /// Reports something once: the first text of its kind, which is the text itself unless it is given.
@@ -86,7 +85,7 @@ final class RemoteLog: Sendable {
         let text = "the remote \(name) \(change.text)"
         // A server that limits the rate asks again and again.
         if case .asksForRest = change { return tellOnce(text, kind: "\(name) asks for a rest") }
-        fail(text, isFatal: change.isFatal)
+        fail(text, isFatal: change != .isBack)
     }
 
     private func fail(_ text: String, isFatal: Bool) {
@@ -96,7 +95,6 @@ final class RemoteLog: Sendable {
 }
 
 extension RemoteHealth.Change {
-    /// The text behind the name of the remote.
     fileprivate var text: String {
         switch self {
         case .rests(let reason): "is not asked for \(RemoteHealth.rest.roundedSeconds) s: \(reason)"
@@ -105,14 +103,6 @@ extension RemoteHealth.Change {
         case .refusesReading(let reason): "is not used any more: \(reason)"
         case .refusesWriting(let reason): "gets no more uploads: \(reason)"
         case .asksForRest(let span): "gets no uploads for \(span.roundedSeconds) s, as it asks"
-        }
-    }
-
-    /// Whether it ends a run that requires the remote.
-    fileprivate var isFatal: Bool {
-        switch self {
-        case .rests, .uploadsRest, .refusesReading, .refusesWriting: true
-        case .isBack, .asksForRest: false
         }
     }
 }

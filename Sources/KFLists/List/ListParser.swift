@@ -5,7 +5,6 @@ import KFTerms
 struct ListParser {
     private let format: ListFormat
     private let options: ListOptions
-    /// The path of the list, which its items name.
     private let path: String
     private var columns: ListColumns?
     private var members: ListRoles<MemberPath>?

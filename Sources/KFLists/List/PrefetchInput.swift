@@ -1,7 +1,6 @@
 import KFTerms
 import Synchronization
 
-/// The input of a prefetcher.
 package protocol PrefetchInput: Sendable {
     /// Returns the next items. `visit` is called for each of them, one at a time and in their order.
     func next(visiting visit: PrefetchVisit?) async -> PrefetchReading
@@ -18,10 +17,8 @@ extension PrefetchInput {
     package func next() async -> PrefetchReading { await next(visiting: nil) }
 }
 
-/// A visit of an item in the order of the input.
 package typealias PrefetchVisit = @Sendable (inout PrefetchItem) -> Void
 
-/// The result of reading an input.
 package enum PrefetchReading: Sendable {
     case items([PrefetchItem])
     /// A list could not be read to its end; the next one may be readable.

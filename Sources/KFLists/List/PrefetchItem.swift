@@ -4,7 +4,6 @@ import KFTerms
 
 /// An item of a list. What the list says is in one object that copies share.
 public struct PrefetchItem: Sendable {
-    /// What a list says about an item.
     package struct Facts: Sendable {
         var list = ""
         let line: Int
@@ -21,7 +20,6 @@ public struct PrefetchItem: Sendable {
         var name: String?
         var columns: [String: String] = [:]
         package var processor: (any ImageProcessor)?
-        /// The number of items of the record.
         var siblings = 1
     }
 

@@ -4,7 +4,6 @@ import Glibc
 /// a block of line breaks has more records than memory should hold.
 struct RecordSplitter {
     enum Rule: Equatable {
-        /// A record is a line.
         case lines
         /// A record ends with a line break outside quotes: LF, CR LF, or CR alone. This byte separates fields.
         case quoted(delimiter: UInt8)
@@ -92,10 +91,7 @@ struct RecordSplitter {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         if !isFinished, buffer.count < mark.count, mark.starts(with: buffer) { return false }
         isFirst = false
-        if buffer.starts(with: mark) {
-            start = mark.count
-            position = start
-        }
+        if buffer.starts(with: mark) { (start, position) = (mark.count, mark.count) }
         return true
     }
 
@@ -104,19 +100,16 @@ struct RecordSplitter {
             if isSkipping {
                 guard let end = lineEnd(from: position) else {
                     skipped += buffer.count - position
-                    start = buffer.count
-                    position = start
+                    (start, position) = (buffer.count, buffer.count)
                     guard skipped > Self.longestSkip else { return nil }
                     let problem = "a line of more than \(Self.longestSkip >> 20) MiB"
                     return ListRecord(line: line, bytes: [], problem: .damaged(problem))
                 }
-                start = end
-                position = end
                 if isOpen(end) {
-                    start -= 1
-                    position = start
+                    (start, position) = (end - 1, end - 1)
                     return nil
                 }
+                (start, position) = (end, end)
                 isSkipping = false
                 skipped = 0
                 line += 1
@@ -203,8 +196,7 @@ struct RecordSplitter {
         isSkipping = end == nil
         if end != nil { line += 1 }
         newlines = 0
-        start = next
-        position = next
+        (start, position) = (next, next)
         place = .fieldStart
         return record
     }

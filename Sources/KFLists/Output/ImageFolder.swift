@@ -3,7 +3,6 @@ import KFImaging
 import KFStorage
 import KFSystem
 
-/// The image files in a folder and below.
 package enum ImageFolder {
     /// The maximum depth of folders, and the maximum number of files.
     private static let (deepest, most) = (64, 1_000_000)

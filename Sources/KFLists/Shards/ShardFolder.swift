@@ -8,7 +8,7 @@ import KFTerms
 package final class ShardFolder: Sendable {
     package let path: String
     private let directory: FileDescriptor
-    let synchronizes: Bool
+    package let synchronizes: Bool
 
     package init(_ path: String, synchronizes: Bool) throws(StorageError) {
         self.path = path
@@ -41,7 +41,6 @@ package final class ShardFolder: Sendable {
         return present
     }
 
-    /// Opens or creates a regular file.
     func open(_ name: String, _ flags: Int32) throws(StorageError) -> FileDescriptor {
         let flags = flags | O_NOFOLLOW | O_NONBLOCK
         let file = try FileDescriptor.open(name, in: directory.raw, flags, mode: 0o666, shown: shown(name))
@@ -61,12 +60,10 @@ package final class ShardFolder: Sendable {
         return try .open(Self.hidden(name), in: directory.raw, flags, mode: 0o600, shown: shown(name))
     }
 
-    /// Gives a temporary file its name.
     package func publish(_ name: String) throws(StorageError) {
         try retry("rename", shown(name)) { renameat(directory.raw, Self.hidden(name), directory.raw, name) }
     }
 
-    /// Removes a temporary file.
     package func discard(_ name: String) { unlinkat(directory.raw, Self.hidden(name), 0) }
 
     /// Calls `body`, and gives its error as one of the output.

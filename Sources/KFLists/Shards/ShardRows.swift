@@ -47,9 +47,7 @@ package final class ShardRows {
             if isAtEnd { return nil }
             var bytes = [UInt8](repeating: 0, count: Self.piece)
             let count = try ShardFolder.failing { () throws(StorageError) in
-                try bytes.withUnsafeMutableBytes { bytes in
-                    Result { () throws(StorageError) in try file.read(into: bytes) }
-                }.get()
+                try bytes.withMutableBytes { bytes throws(StorageError) in try file.read(into: bytes) }
             }
             isAtEnd = count == 0
             if isAtEnd { lines.finish() } else { lines.feed(Array(bytes[..<count])) }
