@@ -38,10 +38,8 @@ struct ConfigFile: Sendable {
 
     func setting(_ option: OptionSpec) -> Setting? { settings[option.name] }
 
-    private mutating func take(
-        _ entry: ConfigLine, _ number: Int, _ known: [OptionSpec]
-    ) throws(UsageError) {
-        guard let (option, isNegated) = Self.find(entry.name, known) else {
+    private mutating func take(_ entry: ConfigLine, _ number: Int, _ known: [OptionSpec]) throws(UsageError) {
+        guard let (option, isNegated) = known.named(entry.name) else {
             let hint = Suggestion.hint(for: entry.name, in: known.map(\.name))
             throw UsageError(message: "there is no option '\(entry.name)'\(hint)")
         }
@@ -63,15 +61,6 @@ struct ConfigFile: Sendable {
             setting.values = (option.isRepeatable ? settings[option.name]?.values ?? [] : []) + [value]
         }
         settings[option.name] = setting
-    }
-
-    private static func find(
-        _ name: String, _ known: [OptionSpec]
-    ) -> (option: OptionSpec, isNegated: Bool)? {
-        if let option = known.first(where: { $0.name == name }) { return (option, false) }
-        guard name.hasPrefix("no-"), let option = known.first(where: { $0.isFlag && $0.name == name.dropFirst(3) })
-        else { return nil }
-        return (option, true)
     }
 
     /// Reads the whole file, of at most 1 MiB.

@@ -61,7 +61,6 @@ struct OptionForm<Value: Sendable>: Sendable {
         }
     }
 
-    /// One of several words.
     static func choice(
         _ words: @escaping @Sendable () -> [String], default word: String?, _ value: Value,
         _ make: @escaping @Sendable (String) -> Value?

@@ -111,6 +111,15 @@ final class OptionSpec: Sendable {
     }
 }
 
+extension [OptionSpec] {
+    /// Returns the option of a long name, or the switch that a name with `no-` turns off.
+    func named(_ name: some StringProtocol) -> (option: OptionSpec, isNegated: Bool)? {
+        if let option = first(where: { $0.name == name }) { return (option, false) }
+        guard name.hasPrefix("no-") else { return nil }
+        return first { $0.isFlag && $0.name == name.dropFirst(3) }.map { ($0, true) }
+    }
+}
+
 /// The form of an option's value: its placeholder in help, and what a shell completes.
 ///
 /// The placeholder `"TIME"` means a time, `"a|b|c"` one of three words. An unknown placeholder means any text.
@@ -235,7 +244,6 @@ struct UsageError: Error {
     let message: String
 }
 
-/// The words for a suggestion.
 enum Suggestion {
     /// `; did you mean '…'?`, or nothing when no known word is near.
     static func hint(for word: String, in known: [String], before mark: String = "") -> String {

@@ -4,12 +4,9 @@ import KFCore
 extension Options {
     static let caching: [OptionSpec] = [
         forceRefresh.spec, revalidate.spec, onlyFromCache.spec, offline.spec, memoryOnly.spec, store.spec, expire.spec,
-        extend.spec,
-        ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
-        retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec,
-        remoteWait.spec, remoteDropped.spec, readOnly.spec, check.spec,
-        verify.spec, fsync.spec, maxSize.spec,
-        tag.spec,
+        extend.spec, ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
+        retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec, remoteWait.spec,
+        remoteDropped.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec, tag.spec,
     ]
 
     static let key = Option<String?>(

@@ -8,8 +8,7 @@ extension Options {
     static let network: [OptionSpec] = [
         jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, alternative.spec, header.spec, user.spec,
         netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, trustedHost.spec, maxRedirects.spec,
-        maxBytes.spec,
-        denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, deadline.spec, progress.spec,
+        maxBytes.spec, denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, deadline.spec, progress.spec,
     ]
 
     static let jobs = Option(

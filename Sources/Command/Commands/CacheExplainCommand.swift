@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf cache explain`: explains a cache entry and what the next fetch would do.
 struct CacheExplainCommand: Sendable {
     private let sources: CachedSources
 

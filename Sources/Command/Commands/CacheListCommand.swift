@@ -2,7 +2,6 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// `kf cache ls`: lists cache entries, one per line.
 struct CacheListCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection

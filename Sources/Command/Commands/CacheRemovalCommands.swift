@@ -132,7 +132,6 @@ struct KeepList: Sendable {
     }
 }
 
-/// `kf cache rm`: removes the entries that arguments and filters select.
 struct CacheRemoveCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection

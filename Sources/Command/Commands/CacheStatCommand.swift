@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf cache stat`: shows cache statistics.
 struct CacheStatCommand: Sendable {
     private let common: CommonSettings
     private let resets: Bool

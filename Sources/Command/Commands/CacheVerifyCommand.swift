@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf cache verify`: checks every cache entry and file for damage.
 struct CacheVerifyCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection

@@ -1,21 +1,14 @@
 import KFCore
 
-/// `kf completions`: prints a completion script for a shell.
-struct CompletionsCommand: Sendable {
-    private let script: String
-
-    init(_ arguments: ParsedArguments, of commands: [CommandSpec]) throws(UsageError) {
+enum CompletionsCommand {
+    static func run(_ arguments: ParsedArguments, of commands: [CommandSpec]) throws(UsageError) -> ExitStatus {
         let words = CompletionWords(commands: commands)
         switch arguments.operands {
-        case ["bash"]: script = BashCompletion(words: words).script
-        case ["zsh"]: script = ZshCompletion(words: words).script
-        case ["fish"]: script = FishCompletion(words: words).script
+        case ["bash"]: Terminal.print(BashCompletion(words: words).script)
+        case ["zsh"]: Terminal.print(ZshCompletion(words: words).script)
+        case ["fish"]: Terminal.print(FishCompletion(words: words).script)
         default: throw UsageError(message: "'kf completions' needs the name of a shell: bash, zsh or fish")
         }
-    }
-
-    func run() -> ExitStatus {
-        Terminal.print(script)
         return .success
     }
 }

@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf config`: shows the value of each option and the layer it comes from.
 struct ConfigCommand: Sendable {
     private let json: Bool
     private let rows: [ConfigRow]

@@ -60,7 +60,7 @@ struct FetchCommand: Sendable {
             let first = next
             let count = sources.count
             let bar = ProgressBar(
-                count > 1 ? settings.run.progress : settings.run.progressOfOne,
+                count > 1 ? settings.progress : settings.progressOfOne,
                 uploads: { manager.cache.uploadProgress }, expected: { count })
             bar.update { figures in
                 figures.progress.skipped = first
@@ -144,7 +144,6 @@ struct FetchCommand: Sendable {
         return reports
     }
 
-    /// Claims the names of a source's copies.
     fileprivate func claim(_ source: Source, _ index: Int) -> ImageExporter.Claim? {
         destination.exporter?.claim(
             source, identity: source.cacheKey(for: settings.options.request),
@@ -155,14 +154,14 @@ struct FetchCommand: Sendable {
         var configuration = ImagePrefetcher.Configuration()
         configuration.maxConcurrentDownloads = settings.jobs
         configuration.maxPerHost = settings.maxPerHost
-        configuration.deadline = settings.run.deadline.map { max(.zero, $0 - elapsed) }
+        configuration.deadline = settings.deadline.map { max(.zero, $0 - elapsed) }
         configuration.grace = settings.options.request.timeout
         // The results of items that have ended wait for those before them with open files.
         configuration.maxItemsAhead = DescriptorLimit.bound(settings.jobs * 2)
         configuration.fillsCache = false
         configuration.exporter = FetchExporter(self, manager.cache)
         var forms = settings.variants.map(\.options)
-        if sources.count == 1, settings.run.progressOfOne != .none {
+        if sources.count == 1, settings.progressOfOne != .none {
             forms[0].progress = { received, total in
                 bar.update { figures in
                     figures.progress.bytes = received
@@ -197,7 +196,7 @@ struct FetchCommand: Sendable {
         }
         if Terminal.isClosed { return status }
         if report.ending == .deadline {
-            Terminal.printError(RunSettings.deadlineMessage)
+            Terminal.printError(RetrievalSettings.deadlineMessage)
             status.raise(to: .stoppedEarly)
         }
         let left = report.progress.cancelled + report.progress.notTried
@@ -209,17 +208,19 @@ struct FetchCommand: Sendable {
 
     private func operand(_ text: String) -> PrefetchSources.Operand {
         guard text == SourceArgument.standardInput else {
-            return .init(
-                text, Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) })
+            return (
+                text, Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) }, nil
+            )
         }
-        // The name of its copy is known before its bytes.
-        return .init(text, .success(.provider(RawImageDataProvider(data: [], cacheKey: "-")))) {
+        let read: PrefetchSources.Reader = {
             do throws(KingfisherError) {
                 return .success(.provider(try await StandardInput.read(cacheKey: settings.key)))
             } catch {
                 return .failure(error)
             }
         }
+        // The name of its copy is known before its bytes.
+        return (text, .success(.provider(RawImageDataProvider(data: [], cacheKey: "-"))), read)
     }
 
     private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {

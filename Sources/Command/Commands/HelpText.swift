@@ -36,13 +36,13 @@ enum HelpText {
     /// Long help (`--help`): everything.
     static func text(for command: CommandSpec) -> String {
         var parts = TextColumns.wrapped(command.summary + ".") + ["", usage(command)]
-        for paragraph in command.details { parts += [""] + TextColumns.wrapped(paragraph) }
+        for paragraph in command.details() { parts += [""] + TextColumns.wrapped(paragraph) }
         for group in groups(command.options) {
             parts += ["", "\(group.rawValue):"] + options(command.options.filter { $0.group == group })
         }
         parts += ["", "Every switch has a --no- form. Options can also be set in the environment"]
         parts += ["(--cache-dir as KF_CACHE_DIR) and in the config file; see 'kf help config'."]
-        parts += ["", "Examples:"] + command.examples.map { "  \($0)" }
+        parts += ["", "Examples:"] + command.examples().map { "  \($0)" }
         return parts.joined(separator: "\n")
     }
 
@@ -90,7 +90,6 @@ enum HelpTopic: String, CaseIterable {
     var text: String { self == .processors ? ProcessorHelp.text : FormatHelp.text }
 }
 
-/// The processors that `-p` accepts.
 enum ProcessorHelp {
     static let text = """
         A processor is NAME:ARGUMENTS. Repeat -p, or join processors with |>, to apply

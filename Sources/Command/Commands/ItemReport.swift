@@ -22,9 +22,7 @@ struct ItemReport: Sendable {
     var isExported = false
     /// The place of the source in a data set of shards.
     var sample: ShardNames.Sample?
-    /// The list that the source is from, and the line.
     var place: (list: String, line: Int)?
-    /// The columns of the record in the list.
     var columns: [StrictJSON.Member]?
     /// Advice that ends the error message.
     var hint: String?

@@ -30,7 +30,7 @@ enum ManPage {
         list("FILES", ManualText.files, &page)
         page.macro("SH", "EXAMPLES")
         page.line("One for each common use:")
-        for command in all where !command.examples.isEmpty { page.example(command.examples) }
+        for command in all { page.example(command.examples()) }
         page.macro("SH", "SEE ALSO")
         page.line("curl(1), cwebp(1), sqlite3(1)")
         return String(page.text.dropLast())
@@ -46,7 +46,7 @@ enum ManPage {
         for command in all {
             page.macro("SS", "kf \(command.name)" + (command.operands.map { " \($0)" } ?? ""))
             page.line("\(command.summary).")
-            for paragraph in command.details {
+            for paragraph in command.details() {
                 page.macro("PP")
                 page.line(paragraph)
             }
@@ -134,9 +134,9 @@ enum ManPage {
         JSONGroup("Summary of kf config", ConfigCommand.summary),
     ]
 
-    private static func list(_ heading: String, _ rows: [(left: String, right: String)], _ page: inout Roff) {
+    private static func list(_ heading: String, _ rows: KeyValuePairs<String, String>, _ page: inout Roff) {
         page.macro("SH", heading)
-        for row in rows { page.item(row.left, row.right) }
+        for row in rows { page.item(row.key, row.value) }
     }
 }
 

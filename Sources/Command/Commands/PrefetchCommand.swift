@@ -2,7 +2,6 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// `kf prefetch`: fetches the images of lists into the cache.
 struct PrefetchCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
@@ -92,14 +91,14 @@ struct PrefetchCommand: Sendable {
         let manager = settings.manager(common)
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.variants.map(\.options), configuration: configuration)
-        let bar = ProgressBar(settings.run.progress, uploads: { manager.cache.uploadProgress }) { lists.expectedItems }
+        let bar = ProgressBar(settings.progress, uploads: { manager.cache.uploadProgress }) { lists.expectedItems }
         let interrupts = Interrupts { number in
             if !common.quiet {
                 let running = prefetcher.runningTransfers
                 Terminal.printError(Interrupts.announcement(of: number, finishing: running))
             }
             prefetcher.finishEarly(lists)
-            manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
+            manager.cache.endWaiting(within: RetrievalSettings.patienceAfterSignal)
         } second: {
             // The run ends with what it has, so that its summary and its list of failures are complete.
             prefetcher.cutOff()
@@ -138,7 +137,7 @@ struct PrefetchCommand: Sendable {
         configuration.maxConcurrentDownloads = settings.jobs
         configuration.maxPerHost = settings.maxPerHost
         configuration.maxFailures = maxFailures
-        configuration.deadline = settings.run.deadline
+        configuration.deadline = settings.deadline
         configuration.grace = settings.options.request.timeout
         if case .shards(let directory, let shards) = destination {
             configuration.exporter = ShardExporter(directory: directory, forms: settings.forms, configuration: shards) {
@@ -250,7 +249,7 @@ struct PrefetchCommand: Sendable {
             Terminal.printError("kf: stopped early: \(report.progress.failed) failed, more than --max-failures allows")
             return .stoppedEarly
         case .deadline:
-            Terminal.printError(RunSettings.deadlineMessage)
+            Terminal.printError(RetrievalSettings.deadlineMessage)
             return .stoppedEarly
         }
     }

@@ -2,10 +2,8 @@ import KFCore
 
 /// The content of a report. Its memory depends on what the page shows, not on the size of the cache.
 struct ReportContent: Sendable {
-    struct Picture: Sendable {
-        let entry: CachedEntry
-        let bytes: [UInt8]
-    }
+    /// A thumbnail: a small WebP.
+    typealias Picture = (entry: CachedEntry, bytes: [UInt8])
 
     static let listLength = 20
     private static let pictureSide = 200.0
@@ -61,7 +59,7 @@ struct ReportContent: Sendable {
             do throws(KingfisherError) {
                 let source = Source.provider(try LocalFileImageDataProvider(path: entry.path))
                 let result = try await manager.retrieveImage(with: source, options: options)
-                pictures.append(Picture(entry: entry, bytes: try await result.data()))
+                pictures.append((entry, try await result.data()))
             } catch {
                 // A file that was removed meanwhile, or is damaged, has no thumbnail.
                 continue
@@ -128,11 +126,7 @@ enum ReportPage {
         return "<ul class=\"numbers\">\n\(items.joined(separator: "\n"))\n</ul>"
     }
 
-    private struct Bar {
-        let label: String
-        let value: Int64
-        let text: String
-    }
+    private typealias Bar = (label: String, value: Int64, text: String)
 
     private static func shares(_ shares: [CacheShare]) -> [Bar] {
         var bars = shares.prefix(mostBars).map { share in

@@ -82,11 +82,8 @@ final class ProgressBar: Sendable {
 extension ProgressBar.Style {
     /// The style for `--progress` on this terminal; `-q` turns progress off.
     init(_ choice: ProgressChoice, quiet: Bool, interval: Duration = .seconds(30)) {
-        guard !quiet else {
-            self = .none
-            return
-        }
         switch choice {
+        case _ where quiet: self = .none
         case .never: self = .none
         case .always: self = .bar
         case .auto:
@@ -125,7 +122,6 @@ struct ProgressFigures: Sendable {
 
     private var bytes: Int64 { progress.bytes }
 
-    /// Updates the averages with the last `seconds`.
     mutating func measure(seconds: Double) {
         guard seconds > 0 else { return }
         itemRate.add(Double(done), seconds)

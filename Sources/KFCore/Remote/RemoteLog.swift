@@ -5,13 +5,7 @@ import Synchronization
 
 /// The counts and the messages of a cache's remotes.
 final class RemoteLog: Sendable {
-    /// Whether a remote that refuses or cannot be reached is an error.
-    private let isRequired: Bool
-    private let writes: Bool
-    /// Whether each image that may not be uploaded is reported.
-    private let namesEach: Bool
-    private let notice: @Sendable (String) -> Void
-    private let didDrop: @Sendable (String) -> Void
+    private let configuration: ImageCache.Configuration
     private let notes = Mutex(Notes())
 
     private struct Notes {
@@ -23,13 +17,7 @@ final class RemoteLog: Sendable {
         var told: Set<String> = []
     }
 
-    init(_ configuration: ImageCache.Configuration) {
-        isRequired = configuration.requiresRemotes
-        writes = configuration.writesToRemote
-        namesEach = configuration.namesImagesNotUploaded
-        notice = configuration.notice
-        didDrop = configuration.didDropUpload
-    }
+    init(_ configuration: ImageCache.Configuration) { self.configuration = configuration }
 
     var counts: RemoteCounts { notes.withLock { $0.counts } }
 
@@ -52,7 +40,7 @@ final class RemoteLog: Sendable {
     func drop(_ uploads: [RemoteUpload]) {
         guard !uploads.isEmpty else { return }
         count(\.dropped, uploads.count)
-        for upload in uploads { didDrop(upload.source) }
+        for upload in uploads { configuration.didDropUpload(upload.source) }
     }
 
     /// Reports uploads that were given up at the end of a run.
@@ -63,12 +51,12 @@ final class RemoteLog: Sendable {
 
     /// Reports something once: the first text of its kind, which is the text itself unless it is given.
     func tellOnce(_ text: String, kind: String? = nil) {
-        if notes.withLock({ $0.told.insert(kind ?? text).inserted }) { notice(text) }
+        if notes.withLock({ $0.told.insert(kind ?? text).inserted }) { configuration.notice(text) }
     }
 
     /// Reports an image that may not be uploaded: the first of its kind, or each one.
     func noteNotUploaded(_ text: String, kind: String = "private") {
-        if namesEach { notice(text) } else { tellOnce(text, kind: kind) }
+        if configuration.namesImagesNotUploaded { configuration.notice(text) } else { tellOnce(text, kind: kind) }
     }
 
     /// Counts a blob that is not what it should be, and reports the first of its kind.
@@ -81,7 +69,7 @@ final class RemoteLog: Sendable {
 
     /// Reports a change of a remote's health: as the error of a run that requires it, or as a message.
     func note(_ change: RemoteHealth.Change, of name: String) {
-        if case .asksForRest = change, !writes { return }
+        if case .asksForRest = change, !configuration.writesToRemote { return }
         let text = "the remote \(name) \(change.text)"
         // A server that limits the rate asks again and again.
         if case .asksForRest = change { return tellOnce(text, kind: "\(name) asks for a rest") }
@@ -89,7 +77,7 @@ final class RemoteLog: Sendable {
     }
 
     private func fail(_ text: String, isFatal: Bool) {
-        guard isRequired, isFatal else { return notice(text) }
+        guard configuration.requiresRemotes, isFatal else { return configuration.notice(text) }
         notes.withLock { $0.problem = $0.problem ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }
     }
 }

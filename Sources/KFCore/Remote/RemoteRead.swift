@@ -54,7 +54,6 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         var left = 0
         var entries: [[UInt8]] = [[], []]
         var answers: [CacheLayerAnswer] = [.absent, .absent]
-        /// The remotes that are still to be asked.
         var remotes: ArraySlice<Remote>
         var tries = 0
         /// A stale original, for the case that no remote has a fresh image.
@@ -253,7 +252,6 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         }
     }
 
-    /// Returns the cache that the object belongs to.
     private func place(of find: Find) -> ImageCache {
         find.key == retrieval.target && !find.isStale ? retrieval.cache : retrieval.originals
     }

@@ -82,7 +82,6 @@ struct ListWish {
 
     func name(of index: Int) -> String? { Self.value(names, index) }
 
-    /// Returns the values of the columns that the name of a URL's copy uses.
     func columns(of index: Int) -> [String: String] { copies.compactMapValues { Self.value($0, index) } }
 
     func processor(of index: Int) -> String? { Self.value(processors, index) }

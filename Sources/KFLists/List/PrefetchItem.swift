@@ -98,7 +98,6 @@ extension PrefetchItem {
         return source.cacheKey(for: request)
     }
 
-    /// Whether the item's record has columns or members.
     package var hasColumns: Bool { facts.layout?.isOfList == true }
 
     /// The names of the columns that all records of the list have; nil for a list of lines or objects.

@@ -216,7 +216,7 @@ struct PrefetchList: ~Copyable, Sendable {
             throw Self.failure(path, error.reason)
         }
         let format = options.format ?? ListFormat(fileName: path)
-        splitter = RecordSplitter(format.rule)
+        splitter = RecordSplitter(delimiter: format.delimiter)
         parser = ListParser(format, options, path: path)
     }
 
@@ -233,7 +233,6 @@ struct PrefetchList: ~Copyable, Sendable {
     /// The members that the options name and no object has had so far.
     var absentMembers: [String] { parser.absent.map(\.text) }
 
-    /// Whether the run ended before the list.
     var wasStopped: Bool { bytes.wasStopped }
 
     /// The bytes of the file whose items have been returned; approximate for a compressed file.

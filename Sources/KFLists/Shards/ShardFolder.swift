@@ -24,11 +24,10 @@ package final class ShardFolder: Sendable {
 
     /// Returns whether there is a regular file. Throws for anything else of that name.
     package func has(_ name: String) throws(StorageError) -> Bool {
-        var status = stat()
-        do {
-            try retry("stat", shown(name)) { fstatat(directory.raw, name, &status, AT_SYMLINK_NOFOLLOW) }
-        } catch .system(_, _, let code) where code == ENOENT {
-            return false
+        guard let status = stat(name, in: directory.raw) else {
+            let code = errno
+            if code == ENOENT { return false }
+            throw .system(call: "stat", path: shown(name), errno: code)
         }
         guard status.isRegularFile else { throw .planted(path: shown(name), kind: "not a regular file") }
         return true

@@ -14,7 +14,7 @@ package final class ShardRows {
     private let folder: ShardFolder
     private let forms: Int
     private let file: FileDescriptor
-    private var lines = RecordSplitter(.lines, longest: ShardRows.longest)
+    private var lines = RecordSplitter(delimiter: nil, longest: ShardRows.longest)
     private var isAtEnd = false
 
     /// Opens the rows of a shard, `forms` for each item.
