@@ -1,7 +1,6 @@
 import Glibc
 import KFCore
 
-/// The command `kf`.
 package enum KF {
     /// Runs the command of the process's arguments, and returns its exit status.
     package static func main() -> Int32 {

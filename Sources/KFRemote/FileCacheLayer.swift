@@ -3,7 +3,6 @@ import KFNetwork
 import KFStorage
 import KFSystem
 import KFTerms
-import Synchronization
 
 /// A directory on a shared file system: `file:` remotes. A web server may serve the same tree for reading.
 final class FileCacheLayer: CacheLayer {
@@ -17,15 +16,7 @@ final class FileCacheLayer: CacheLayer {
     private let layout: RemoteLayout
     private let directory: SharedDirectory
     /// The threads, which a file system that hangs may block.
-    private var pool: WorkerPool {
-        started.withLock { started in
-            let pool = started ?? WorkerPool(label: "kf.remote", width: DescriptorLimit.beside(8))
-            started = pool
-            return pool
-        }
-    }
-    /// Nil until the first request: a hit asks no remote.
-    private let started = Mutex<WorkerPool?>(nil)
+    private let pool = WorkerPool(label: "kf.remote", width: DescriptorLimit.beside(8))
     /// The number of requests that one thread works on before their ends are handed over.
     private static let together = 8
 
@@ -40,7 +31,6 @@ final class FileCacheLayer: CacheLayer {
     }
 
     func start(_ requests: [CacheLayerRequest]) {
-        let pool = pool
         var rest = requests[...]
         while !rest.isEmpty {
             let some = rest.prefix(Self.together)
@@ -87,10 +77,7 @@ final class FileCacheLayer: CacheLayer {
         try directory.write(path, replaces: replaces) { target throws(StorageError) in
             request.noteActivity()
             switch body {
-            case .bytes(let bytes):
-                try bytes.withUnsafeBytes { bytes in
-                    Result { () throws(StorageError) in try target.write(bytes) }
-                }.get()
+            case .bytes(let bytes): try bytes.withBytes { bytes throws(StorageError) in try target.write(bytes) }
             case .file(let file): try file.copy(to: target)
             }
         }

@@ -24,7 +24,7 @@ final class HTTPCacheLayer: CacheLayer {
         var collections = Collections()
     }
 
-    let server: any BlobServer
+    let server: BlobServer
     private let terms: TransferOptions
     private let maxTime: Duration
     /// The terms of entries and questions, and those of small objects.
@@ -35,7 +35,7 @@ final class HTTPCacheLayer: CacheLayer {
 
     /// `options` give certificates, proxy, User-Agent and time limit. Their credentials and cookies are those of origins, and
     /// are not used.
-    init(_ server: any BlobServer, _ options: TransferOptions) {
+    init(_ server: BlobServer, _ options: TransferOptions) {
         self.server = server
         var own = TransferOptions()
         own.userAgent = options.userAgent
@@ -86,7 +86,7 @@ final class HTTPCacheLayer: CacheLayer {
         }
     }
 
-    func start(_ requests: [CacheLayerRequest]) { send(requests.map { Attempt($0) }) }
+    func start(_ requests: [CacheLayerRequest]) { send(requests.map { Attempt(request: $0) }) }
 
     func cancel(_ requests: [CacheLayerRequest]) {
         let ids = work.withLock { work in requests.compactMap { work.attempts[ObjectIdentifier($0)]?.transfer } }
@@ -216,7 +216,7 @@ final class HTTPCacheLayer: CacheLayer {
         case 412 where isWrite: return .exists
         case 423 where isWrite: return .locked("it is locked (status 423)")
         case 404 where isWrite, 409 where isWrite:
-            if server.hasCollections, attempt.collections == nil {
+            if !server.isBucket, attempt.collections == nil {
                 // They are made once, and then the blob is written again.
                 var attempt = attempt
                 attempt.collections = RemoteLayout.collections(above: server.address.path(of: attempt.request))[...]
@@ -300,7 +300,6 @@ extension HTTPCacheLayer: TransferReceiver {
 /// A request with a transfer in flight: its own, or one that makes a collection for it.
 private struct Attempt: Sendable {
     let request: CacheLayerRequest
-    /// The identifier of the transfer.
     var transfer: UInt64 = 0
     /// The collection that the transfer makes; nil if it is the request's own.
     var making: String?
@@ -308,8 +307,6 @@ private struct Attempt: Sendable {
     var collections: ArraySlice<String>?
     /// Whether a collection above the blob could not be made.
     var lacksCollection = false
-
-    init(_ request: CacheLayerRequest) { self.request = request }
 }
 
 /// The collections that this process has made or found, or is making: each once.
@@ -324,7 +321,6 @@ private struct Collections {
 
     private var known: [String: Collection] = [:]
 
-    /// Returns the next step of an upload.
     mutating func next(for attempt: inout Attempt) -> Next {
         while let path = attempt.collections?.popFirst() {
             switch known[path] {

@@ -77,7 +77,11 @@ package final class Remote: Sendable {
                 ended.append((request, named))
                 guard let change = duty.health.note(named, to: request.healthKind, at: .now) else { continue }
                 changes.append(change)
-                if change.endsLookUps { left += duty.takeAll() }
+                switch change {
+                // The requests in flight have become pointless.
+                case .rests, .refusesReading: left += duty.takeAll()
+                case .uploadsRest, .isBack, .refusesWriting, .asksForRest: break
+                }
             }
         }
         for change in changes { report(change) }
@@ -121,7 +125,7 @@ package final class Remote: Sendable {
         let watches = duty.withLock { duty in
             // Only look-ups hold a run up. Uploads have time limits of their own, which know what a slow line has taken.
             if since >= silence, duty.requests.values.contains(where: { !$0.isWrite }) {
-                change = duty.health.noteSilence("it does not answer", at: .now)
+                change = duty.health.beginRest("it does not answer", at: .now)
                 left = duty.takeAll()
             }
             duty.isWatching = !duty.requests.isEmpty
@@ -139,16 +143,6 @@ package protocol RemoteWaiter: AnyObject, Sendable {
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool
     /// Takes the end of the request. Must not block for long.
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer)
-}
-
-extension RemoteHealth.Change {
-    /// Whether it makes the requests in flight pointless.
-    fileprivate var endsLookUps: Bool {
-        switch self {
-        case .rests, .refusesReading: true
-        case .uploadsRest, .isBack, .refusesWriting, .asksForRest: false
-        }
-    }
 }
 
 extension CacheLayerRequest {

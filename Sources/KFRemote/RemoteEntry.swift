@@ -17,7 +17,6 @@ package struct RemoteEntry: Sendable, Equatable {
     package var size: Int64
     package var format: String
     package var pixels: PixelFacts?
-    /// The time of storing.
     package var stored: Timestamp
     package var expires: Timestamp
     /// The freshness lifetime in milliseconds; nil if it never expires.
@@ -32,7 +31,6 @@ package struct RemoteEntry: Sendable, Equatable {
     /// The members that another version has written, as they were.
     package var unknown: [StrictJSON.Member] = []
 
-    /// Returns the name of the entry of a key.
     package static func name(of key: EntryKey) -> String {
         var sha = SHA256()
         sha.update("kf1\0")
@@ -42,7 +40,6 @@ package struct RemoteEntry: Sendable, Equatable {
         return sha.finish().hex
     }
 
-    /// Creates the description of a stored entry.
     package init(_ entry: Entry) {
         name = Self.name(of: entry.key)
         object = entry.object.digest

@@ -12,7 +12,6 @@ package struct RemoteHealth: Sendable {
         case skip
     }
 
-    /// The kind of a request.
     enum Kind: Sendable { case entry, object, upload }
 
     /// A change that users are told.
@@ -53,7 +52,6 @@ package struct RemoteHealth: Sendable {
     /// The end of a pause of the uploads, and whether the remote has asked for it.
     private var pause: (end: Instant, isAsked: Bool)?
 
-    /// Whether the remote gets no look-ups now.
     func isDown(at now: Instant) -> Bool { !isReadable || isResting(at: now) }
 
     private func isResting(at now: Instant) -> Bool { restsUntil.map { now < $0 } ?? false }
@@ -106,14 +104,12 @@ package struct RemoteHealth: Sendable {
                 pause = (now + Self.rest, false)
                 return .uploadsRest(reason)
             }
-            return failures[kind, default: 0] >= Self.mostFailures || isProbing ? beginRest(reason, now) : nil
+            return failures[kind, default: 0] >= Self.mostFailures || isProbing ? beginRest(reason, at: now) : nil
         }
     }
 
-    /// Takes into account that the remote has shown no sign of work for a while.
-    mutating func noteSilence(_ reason: String, at now: Instant) -> Change? { beginRest(reason, now) }
-
-    private mutating func beginRest(_ reason: String, _ now: Instant) -> Change? {
+    /// Begins a rest: after failures, or when the remote has shown no sign of work for a while.
+    mutating func beginRest(_ reason: String, at now: Instant) -> Change? {
         let wasResting = restsUntil != nil
         failures = [:]
         isProbing = false

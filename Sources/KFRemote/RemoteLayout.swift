@@ -5,7 +5,6 @@ enum RemoteLayout: String, Sendable {
     /// `ac/<64 hex>` and `cas/<64 hex>`, as Bazel's caches name them.
     case bazel
 
-    /// Returns the path of a blob.
     func path(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
         switch self {
         case .kf1: "kf1/\(CacheLayerRequest.path(of: kind, name))"

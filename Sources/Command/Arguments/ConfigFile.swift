@@ -1,4 +1,5 @@
 import Glibc
+import KFCore
 
 /// `$XDG_CONFIG_HOME/kf/config`: one long option per line, for every command that has it.
 ///
@@ -37,10 +38,8 @@ struct ConfigFile: Sendable {
 
     func setting(_ option: OptionSpec) -> Setting? { settings[option.name] }
 
-    private mutating func take(
-        _ entry: ConfigLine, _ number: Int, _ known: [OptionSpec]
-    ) throws(UsageError) {
-        guard let (option, isNegated) = Self.find(entry.name, known) else {
+    private mutating func take(_ entry: ConfigLine, _ number: Int, _ known: [OptionSpec]) throws(UsageError) {
+        guard let (option, isNegated) = known.named(entry.name) else {
             let hint = Suggestion.hint(for: entry.name, in: known.map(\.name))
             throw UsageError(message: "there is no option '\(entry.name)'\(hint)")
         }
@@ -64,40 +63,22 @@ struct ConfigFile: Sendable {
         settings[option.name] = setting
     }
 
-    private static func find(
-        _ name: String, _ known: [OptionSpec]
-    ) -> (option: OptionSpec, isNegated: Bool)? {
-        if let option = known.first(where: { $0.name == name }) { return (option, false) }
-        guard name.hasPrefix("no-"), let option = known.first(where: { $0.isFlag && $0.name == name.dropFirst(3) })
-        else { return nil }
-        return (option, true)
-    }
-
     /// Reads the whole file, of at most 1 MiB.
     private static func read(_ path: String) throws(UsageError) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            if errno == ENOENT || errno == ENOTDIR { return nil }
-            throw UsageError(message: "cannot read \(path): \(String(cString: strerror(errno)))")
+        let (bytes, isFIFO): ([UInt8], Bool)
+        do throws(StorageError) {
+            let file = try FileDescriptor.open(path, O_RDONLY | O_NONBLOCK)
+            isFIFO = try file.status().st_mode & S_IFMT == S_IFIFO
+            bytes = isFIFO ? [] : try file.readAll(limit: 1 << 20)
+        } catch .system(_, _, let code) where code == ENOENT || code == ENOTDIR {
+            return nil
+        } catch .system(_, _, EFBIG) {
+            throw UsageError(message: "\(path) is larger than 1 MiB")
+        } catch {
+            throw UsageError(message: "cannot read \(path): \(error.reason)")
         }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) != 0 || status.st_mode & S_IFMT != S_IFIFO else {
-            throw UsageError(message: "cannot read \(path): it is a FIFO")
-        }
-        let limit = 1 << 20
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 16 << 10)
-        while bytes.count <= limit {
-            let count = Glibc.read(descriptor, &piece, piece.count)
-            if count == 0 { return String(decoding: bytes, as: UTF8.self) }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw UsageError(message: "cannot read \(path): \(String(cString: strerror(errno)))")
-            }
-            bytes += piece[..<count]
-        }
-        throw UsageError(message: "\(path) is larger than 1 MiB")
+        if isFIFO { throw UsageError(message: "cannot read \(path): it is a FIFO") }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

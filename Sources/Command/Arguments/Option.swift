@@ -32,9 +32,7 @@ struct OptionForm<Value: Sendable>: Sendable {
     /// The value when no layer gives one.
     let absent: Value
     var isRepeatable = false
-    /// The words of a choice.
     var words: ValueKind?
-    /// The default as it would be written.
     var byDefault: String?
     let parse: @Sendable (Given) throws(UsageError) -> Value
 
@@ -50,7 +48,6 @@ struct OptionForm<Value: Sendable>: Sendable {
         one(ValueReader(takes(), read))
     }
 
-    /// One value, and a default of the command's own.
     static func one(default value: Value, _ reader: ValueReader<Value>) -> Self {
         Self(absent: value, parse: reader.read)
     }
@@ -64,7 +61,6 @@ struct OptionForm<Value: Sendable>: Sendable {
         }
     }
 
-    /// One of several words.
     static func choice(
         _ words: @escaping @Sendable () -> [String], default word: String?, _ value: Value,
         _ make: @escaping @Sendable (String) -> Value?
@@ -81,14 +77,12 @@ extension OptionForm where Value == Bool {
 }
 
 extension OptionForm where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
-    /// One of the enum's words.
     static func choice(default value: Value) -> Self {
         choice({ Value.allCases.map(\.rawValue) }, default: value.rawValue, value, Value.init(rawValue:))
     }
 }
 
 extension OptionForm where Value: CustomStringConvertible {
-    /// A number, and a default of the command's own.
     static func number(default value: Value, _ reader: ValueReader<Value>) -> Self {
         Self(absent: value, byDefault: "\(value)", parse: reader.read)
     }
@@ -111,7 +105,6 @@ struct ValueReader<Value: Sendable>: Sendable {
         }
     }
 
-    /// The same value in another form.
     func map<Other>(_ change: @escaping @Sendable (Value) -> Other) -> ValueReader<Other> {
         ValueReader<Other> { (given) throws(UsageError) in change(try read(given)) }
     }
@@ -138,7 +131,6 @@ extension ValueReader {
 }
 
 extension ValueReader where Value == String {
-    /// Any text.
     static var text: Self { Self { (given) throws(UsageError) in given.text } }
 
     /// Any text but the empty one.
@@ -197,7 +189,6 @@ extension ValueReader where Value == HostPattern {
 }
 
 extension ValueReader where Value == any ImageProcessor {
-    /// One processor, or a chain joined by `|>`.
     static var processor: Self {
         Self { (given) throws(UsageError) in
             guard !given.text.isEmpty else { throw given.problem("needs a processor, such as resize:320x240") }

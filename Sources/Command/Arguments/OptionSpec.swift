@@ -47,12 +47,10 @@ final class OptionSpec: Sendable {
     let isForCommandLineAlone: Bool
     /// Another command has an option of this name that the environment and the config file may set. This one ignores them.
     let isHomonym: Bool
-    /// The part of a value that is never shown.
     let secret: SecretValue?
     /// The option decides which entry a source stands for, or what happens to it. `cache path` and `cache explain` have it.
     let decidesEntry: Bool
 
-    /// The headings of help, in no order.
     enum Group: String, Sendable {
         case output = "Output"
         case lists = "Lists"
@@ -113,6 +111,15 @@ final class OptionSpec: Sendable {
     }
 }
 
+extension [OptionSpec] {
+    /// Returns the option of a long name, or the switch that a name with `no-` turns off.
+    func named(_ name: some StringProtocol) -> (option: OptionSpec, isNegated: Bool)? {
+        if let option = first(where: { $0.name == name }) { return (option, false) }
+        guard name.hasPrefix("no-") else { return nil }
+        return first { $0.isFlag && $0.name == name.dropFirst(3) }.map { ($0, true) }
+    }
+}
+
 /// The form of an option's value: its placeholder in help, and what a shell completes.
 ///
 /// The placeholder `"TIME"` means a time, `"a|b|c"` one of three words. An unknown placeholder means any text.
@@ -136,7 +143,6 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
     /// The words of a choice. They are listed when help or a message needs them.
     init(words: @escaping @Sendable () -> [String]) { text = { words().joined(separator: "|") } }
 
-    /// The completion that a shell offers for the value.
     var completion: Completion {
         let words = words
         if !words.isEmpty { return .words(words) }
@@ -162,16 +168,13 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
 
 /// The part of an option's value that is never shown.
 enum SecretValue: Sendable {
-    /// The whole value.
     case whole
     /// The value of a header, without its name.
     case header
-    /// The user info of a URL.
     case userInfo
 
     private static let mark = "•••"
 
-    /// Returns the value with a mark in place of the secret.
     func hidden(in value: String) -> String {
         switch self {
         case .whole: return Self.mark
@@ -192,25 +195,6 @@ enum SecretValue: Sendable {
         let authority = isURL ? value[start...].prefix { !"/?#".contains($0) } : value[start...]
         return authority.lastIndex(of: "@").map { start..<$0 }
     }
-}
-
-/// A header as options write it: `Name: value`.
-struct HeaderText {
-    let name: String
-    /// The value without the white space around it.
-    let value: String
-
-    /// Nil when there is no colon, or no valid name before it.
-    init?(_ text: String) {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, FieldText.isName(parts[0]) else { return nil }
-        name = String(parts[0])
-        var value = parts[1].drop(while: Self.isBlank)
-        while let last = value.last, Self.isBlank(last) { value.removeLast() }
-        self.value = String(value)
-    }
-
-    private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
 }
 
 /// The layer that a value comes from. A nearer layer beats a farther one.
@@ -240,7 +224,6 @@ enum Origin: Sendable, Equatable {
 
 /// The texts that one layer gives for one option, or the state of a switch.
 struct Setting: Sendable {
-    /// The values, in the order in which they were given.
     var values: [String] = []
     /// The state of a switch, or whether an option with an optional value was given without one.
     var isOn = false
@@ -261,7 +244,6 @@ struct UsageError: Error {
     let message: String
 }
 
-/// The words for a suggestion.
 enum Suggestion {
     /// `; did you mean '…'?`, or nothing when no known word is near.
     static func hint(for word: String, in known: [String], before mark: String = "") -> String {

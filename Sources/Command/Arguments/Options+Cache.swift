@@ -4,12 +4,9 @@ import KFCore
 extension Options {
     static let caching: [OptionSpec] = [
         forceRefresh.spec, revalidate.spec, onlyFromCache.spec, offline.spec, memoryOnly.spec, store.spec, expire.spec,
-        extend.spec,
-        ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
-        retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec,
-        remoteWait.spec, remoteDropped.spec, readOnly.spec, check.spec,
-        verify.spec, fsync.spec, maxSize.spec,
-        tag.spec,
+        extend.spec, ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
+        retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec, remoteWait.spec,
+        remoteDropped.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec, tag.spec,
     ]
 
     static let key = Option<String?>(
@@ -285,7 +282,6 @@ struct ProcessorText: Sendable {
 }
 
 extension ValueReader where Value == String {
-    /// The name of a tag.
     static var tag: Self {
         Self("a name of at most 100 characters, such as site") { text in
             let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }

@@ -2,14 +2,13 @@ import KFCore
 
 /// Requests, credentials, and the limits of a run.
 ///
-/// A new option of the network is declared here and listed in `network`; `NetworkSettings` puts its value into the
-/// request's options.
+/// A new option of the network is declared here and listed in `network`; `KingfisherOptions.takeNetwork` puts its
+/// value into the request's options.
 extension Options {
     static let network: [OptionSpec] = [
         jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, alternative.spec, header.spec, user.spec,
         netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, trustedHost.spec, maxRedirects.spec,
-        maxBytes.spec,
-        denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, deadline.spec, progress.spec,
+        maxBytes.spec, denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, deadline.spec, progress.spec,
     ]
 
     static let jobs = Option(
@@ -54,15 +53,19 @@ extension Options {
         OptionForm(absent: [], isRepeatable: true) { (given) throws(UsageError) in
             var headers: [(name: String, value: String)] = []
             for (index, text) in given.texts.enumerated() {
+                let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
                 // The text is not shown: it may be a secret whose colon was forgotten.
-                guard let header = HeaderText(text) else {
+                guard parts.count == 2, FieldText.isName(parts[0]) else {
                     let place = given.texts.count > 1 ? "; number \(index + 1) of \(given.texts.count) is not that" : ""
                     throw given.problem("takes 'Name: value'\(place)")
                 }
-                guard !RequestOptions.isReserved(header.name) else {
-                    throw given.problem("\(header.name): kf makes ranges and conditions by itself; see --revalidate")
+                let name = String(parts[0])
+                guard !RequestOptions.isReserved(name) else {
+                    throw given.problem("\(name): kf makes ranges and conditions by itself; see --revalidate")
                 }
-                headers.append((header.name, try ValueReader.headerText.read(given.only(header.value))))
+                var value = parts[1].drop { $0 == " " || $0 == "\t" }
+                while value.last == " " || value.last == "\t" { value.removeLast() }
+                headers.append((name, try ValueReader.headerText.read(given.only(String(value)))))
             }
             return headers
         },
@@ -128,7 +131,6 @@ extension Options {
         "progress", .network, .choice(default: .auto), help: "Show progress on standard error")
 }
 
-/// The values of `--progress`.
 enum ProgressChoice: String, CaseIterable, Sendable {
     case auto, always, never
 }

@@ -11,7 +11,6 @@ enum Options {
         return [cacheDir.spec, json.spec] + levels.compactMap { $0 } + [color.spec, help.spec]
     }
 
-    /// The common options of `fetch` and `prefetch`.
     static var retrieving: [OptionSpec] {
         common(
             quiet: "Print nothing but errors",

@@ -9,8 +9,9 @@ struct CommandSpec: Sendable {
     let operands: String?
     /// The options in the order of help.
     private let makeOptions: @Sendable () -> [OptionSpec]
-    private let makeExamples: @Sendable () -> [String]
-    private let makeDetails: @Sendable () -> [String]
+    let examples: @Sendable () -> [String]
+    /// Paragraphs for long help and the manual page.
+    let details: @Sendable () -> [String]
     private let makeEssential: @Sendable () -> String
     /// Whether the command opens the cache, so that the limit on open files must be high enough.
     let opensCache: Bool
@@ -29,8 +30,8 @@ struct CommandSpec: Sendable {
         self.summary = summary
         self.operands = operands
         makeOptions = options
-        makeExamples = examples
-        makeDetails = details
+        self.examples = examples
+        self.details = details
         makeEssential = essential
         self.opensCache = opensCache
         self.run = run
@@ -39,11 +40,6 @@ struct CommandSpec: Sendable {
     var name: String { words.joined(separator: " ") }
 
     var options: [OptionSpec] { makeOptions() }
-
-    var examples: [String] { makeExamples() }
-
-    /// Paragraphs for long help and the manual page.
-    var details: [String] { makeDetails() }
 
     /// The names of the options that short help (`-h`) shows; none means all.
     var essential: [Substring] { makeEssential().split(separator: " ") }
@@ -111,20 +107,14 @@ struct CommandLineWords: Sendable {
     private mutating func takeLong(_ word: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = parts[0]
-        if let option = option(long: name) {
-            if option.isFlag {
-                guard parts.count == 1 else {
-                    throw UsageError(message: "--\(name) takes no value; --no-\(name) turns it off")
-                }
-                set(option, true, help: .long)
-            } else {
-                try take(option, "--\(name)", parts.count == 2 ? String(parts[1]) : nil, &rest)
-            }
-        } else if name.hasPrefix("no-"), let option = option(long: name.dropFirst(3)), option.isFlag {
-            set(option, false, help: .long)
-        } else {
-            throw unknown(String(name))
+        guard let (option, isNegated) = options.named(name) else { throw unknown(String(name)) }
+        guard option.isFlag else {
+            return try take(option, "--\(name)", parts.count == 2 ? String(parts[1]) : nil, &rest)
         }
+        guard isNegated || parts.count == 1 else {
+            throw UsageError(message: "--\(name) takes no value; --no-\(name) turns it off")
+        }
+        set(option, !isNegated, help: .long)
     }
 
     /// Switches may be bundled, and the value of the last option may follow at once: `-qo out.png`, `-j8`.
@@ -208,7 +198,6 @@ struct CommandLineWords: Sendable {
 struct ParsedArguments: Sendable {
     let operands: [String]
     let environment: [String: String]
-    /// The config file; nil when there is none.
     let file: ConfigFile?
     private let settings: [String: Setting]
 
@@ -242,7 +231,6 @@ struct ParsedArguments: Sendable {
         }
     }
 
-    /// The text of the option's value, as the user wrote it; nil when no layer gives one.
     func text<Value>(of option: Option<Value>) -> String? { settings[option.name]?.values.last }
 
     /// Whether an option with an optional value was given without one.
@@ -255,7 +243,6 @@ struct ParsedArguments: Sendable {
     /// The layer that the value is from, 0 for the command line; nil for the default.
     func layer<Value>(of option: Option<Value>) -> Int? { settings[option.name]?.origin.layer }
 
-    /// The setting of an option in the nearest layer that has one.
     func setting(of option: OptionSpec) -> Setting? { settings[option.name] }
 
     /// Refuses a variable that seems to choose what is deleted. If it were ignored, something else would be deleted.

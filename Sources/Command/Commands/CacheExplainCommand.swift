@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf cache explain`: explains a cache entry and what the next fetch would do.
 struct CacheExplainCommand: Sendable {
     private let sources: CachedSources
 
@@ -50,20 +49,18 @@ struct CacheExplainCommand: Sendable {
     }
 
     private func printEntry(_ entry: CachedEntry) {
-        let now = Timestamp.now()
         let facts = entry.facts
         if let status = entry.answerStatus {
-            let span = entry.isExpired ? "expired" : "expires \(SpanText.expiry(entry.expires, now: now))"
+            let span = entry.isExpired ? "expired" : Self.expiry(entry.expires, isExpired: false)
             Terminal.print("  no image: response \(status), \(span)")
             return
         }
         var parts = [facts.format.rawValue]
-        if let width = facts.width, let height = facts.height { parts.append("\(width)x\(height)") }
+        if let pixels = facts.pixels { parts.append(pixels) }
         parts.append(ByteText.bytes(facts.bytes))
         if entry.layer != nil { parts.append("in a lower layer") }
-        parts.append("stored \(SpanText.short(now.since(entry.created))) ago")
-        let expiry = SpanText.expiry(entry.expires, now: now)
-        parts.append(entry.isExpired ? "expired \(SpanText.short(now.since(entry.expires))) ago" : "expires \(expiry)")
+        parts.append("stored \(SpanText.short(Timestamp.now().since(entry.created))) ago")
+        parts.append(Self.expiry(entry.expires, isExpired: entry.isExpired))
         parts.append("at least \(EntryText.count(Int(entry.hits), "hit"))")
         let title = entry.name.identifier.isEmpty ? "original" : "@\(entry.name.identifier)"
         Terminal.print("  \(Terminal.visible(title)): \(parts.joined(separator: ", "))")
@@ -85,13 +82,15 @@ struct CacheExplainCommand: Sendable {
     }
 
     private static func text(_ found: RemoteHolding.Found) -> String {
-        let now = Timestamp.now()
-        let expiry =
-            found.isExpired
-            ? "expired \(SpanText.short(now.since(found.expires))) ago"
-            : "expires \(SpanText.expiry(found.expires, now: now))"
+        let expiry = expiry(found.expires, isExpired: found.isExpired)
         let bytes = ByteText.bytes(found.facts.bytes)
         return "\(found.facts.format.rawValue), \(bytes), \(expiry)\(found.hasObject ? "" : ", its bytes are missing")"
+    }
+
+    private static func expiry(_ time: Timestamp, isExpired: Bool) -> String {
+        let now = Timestamp.now()
+        if isExpired { return "expired \(SpanText.short(now.since(time))) ago" }
+        return "expires \(SpanText.expiry(time, now: now))"
     }
 
     private static func text(_ plan: RetrievalPlan, isLocal: Bool) -> String {
@@ -149,7 +148,7 @@ struct CacheExplainCommand: Sendable {
 
     private static let found: [JSONField<RemoteHolding.Found>] = [
         JSONField("bytes", nil) { $0.facts.bytes }, JSONField("sha256", nil) { $0.facts.sha256 },
-        JSONField("expires", nil) { $0.expires == .distantFuture ? nil : $0.expires.milliseconds / 1000 },
+        JSONField("expires", nil) { $0.expires.seconds },
         JSONField("expired", nil) { $0.isExpired }, JSONField("object", nil) { $0.hasObject },
     ]
 }

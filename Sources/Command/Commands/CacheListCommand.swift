@@ -2,7 +2,6 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// `kf cache ls`: lists cache entries, one per line.
 struct CacheListCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection
@@ -111,45 +110,20 @@ struct CacheWhichCommand: Sendable {
 
 /// The columns and JSON members of cache entries.
 enum EntryTable {
-    /// A column of `cache ls`, set to the right.
-    private struct Column: Sendable {
-        let header: String
-        let width: Int
-        /// The column is shown with `--long` only.
-        let isLong: Bool
-        /// The JSON member with the same figure.
-        let field: String
-        let meaning: String
-        let text: @Sendable (CachedEntry, _ now: Timestamp) -> String
+    /// A column of `cache ls`, set to the right. `isLong`: it is shown with `--long` only. `field`: the JSON member with the
+    /// same figure.
+    private typealias Column = (
+        header: String, width: Int, isLong: Bool, field: String, meaning: String,
+        text: @Sendable (CachedEntry, _ now: Timestamp) -> String
+    )
 
-        init(
-            _ header: String, _ width: Int, long: Bool = false, field: String, _ meaning: String,
-            _ text: @escaping @Sendable (CachedEntry, _ now: Timestamp) -> String
-        ) {
-            self.header = header
-            self.width = width
-            isLong = long
-            self.field = field
-            self.meaning = meaning
-            self.text = text
-        }
-    }
-
-    private static let columns = [
-        Column("SIZE", 8, field: "bytes", "the size of the file") { entry, _ in ByteText.bytes(entry.facts.bytes) },
-        Column("AGE", 5, field: "created", "the time since it was stored") { entry, now in
-            SpanText.short(now.since(entry.created))
-        },
-        Column("EXPIRES", 9, field: "expires", "when it stops being fresh") { entry, now in
-            SpanText.expiry(entry.expires, now: now)
-        },
-        Column("HITS", 6, field: "hits", "how often it was served, at least") { entry, _ in "\(entry.hits)" },
-        Column("USED", 6, long: true, field: "accessed", "the time since it was last served") { entry, now in
-            SpanText.short(now.since(entry.accessed))
-        },
-        Column("PIXELS", 12, long: true, field: "width, height", "its width and height") { entry, _ in
-            entry.facts.width.flatMap { width in entry.facts.height.map { "\(width)x\($0)" } } ?? "-"
-        },
+    private static let columns: [Column] = [
+        ("SIZE", 8, false, "bytes", "the size of the file", { entry, _ in ByteText.bytes(entry.facts.bytes) }),
+        ("AGE", 5, false, "created", "the time since it was stored", { SpanText.short($1.since($0.created)) }),
+        ("EXPIRES", 9, false, "expires", "when it stops being fresh", { SpanText.expiry($0.expires, now: $1) }),
+        ("HITS", 6, false, "hits", "how often it was served, at least", { entry, _ in "\(entry.hits)" }),
+        ("USED", 6, true, "accessed", "the time since it was last served", { SpanText.short($1.since($0.accessed)) }),
+        ("PIXELS", 12, true, "width, height", "its width and height", { entry, _ in entry.facts.pixels ?? "-" }),
     ]
 
     /// The columns as help explains them, with the JSON members that hold the same figures.
@@ -188,14 +162,12 @@ enum EntryTable {
             JSONField("http_status", "The status of a cached response without an image, such as 404; else null.") {
                 $0.answerStatus
             },
-            JSONField("created", "When it was stored, in seconds since 1970.") { $0.created.milliseconds / 1000 },
+            JSONField("created", "When it was stored, in seconds since 1970.") { $0.created.seconds },
             JSONField("expires", "When it stops being fresh, in seconds since 1970; null for never.") {
-                $0.expires == .distantFuture ? nil : $0.expires.milliseconds / 1000
+                $0.expires.seconds
             },
             JSONField("expired", "Whether it is expired, so that the next fetch revalidates it.") { $0.isExpired },
-            JSONField("accessed", "When it was last served, in seconds since 1970.") {
-                $0.accessed.milliseconds / 1000
-            },
+            JSONField("accessed", "When it was last served, in seconds since 1970.") { $0.accessed.seconds },
             JSONField("hits", "How often it was served, at least.") { $0.hits },
             JSONField("tags", "The tags of the entry.") { $0.tags },
             JSONField("etag", "The validators for the next conditional request; null when the origin sent none.") {
@@ -206,6 +178,16 @@ enum EntryTable {
                 $0.originalSHA256
             },
         ]
+}
+
+extension Timestamp {
+    /// The seconds since 1970; nil for a time that never comes.
+    var seconds: Int64? { self == .distantFuture ? nil : milliseconds / 1000 }
+}
+
+extension ImageFacts {
+    /// `640x480`; nil if the size is not known.
+    var pixels: String? { width.flatMap { width in height.map { "\(width)x\($0)" } } }
 }
 
 /// Names and counts of entries in text.

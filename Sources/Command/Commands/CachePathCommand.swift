@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf cache path`: prints the cached file of each source.
 struct CachePathCommand: Sendable {
     private let sources: CachedSources
 

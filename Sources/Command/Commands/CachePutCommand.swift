@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf cache put`: stores an image file under a URL or a key.
 struct CachePutCommand: Sendable {
     private let common: CommonSettings
     private let file: String

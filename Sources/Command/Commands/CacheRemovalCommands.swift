@@ -53,11 +53,8 @@ struct CacheCleanCommand: Sendable {
                 guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
                 let except = selected.keys?.except
                 selected = entries.selection
-                if let except {
-                    var keys = selected.keys ?? KeyChoice()
-                    keys.except = except
-                    selected.keys = keys
-                }
+                if keepList != nil { selected.keys = selected.keys ?? KeyChoice() }
+                selected.keys?.except = except
             }
             let removal = try await remove(selected, from: cache)
             await cache.close()
@@ -135,7 +132,6 @@ struct KeepList: Sendable {
     }
 }
 
-/// `kf cache rm`: removes the entries that arguments and filters select.
 struct CacheRemoveCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection
@@ -209,7 +205,6 @@ enum RemovalReport {
         }
     }
 
-    /// One removed entry, printed with `-v`.
     static let fields: [JSONField<(name: EntryName, dryRun: Bool)>] = [
         JSONField("status", "With -v, for each entry: removed, or would_be_removed with --dry-run.") {
             $0.dryRun ? "would_be_removed" : "removed"
@@ -227,7 +222,6 @@ enum RemovalReport {
     ]
 }
 
-/// A question on the terminal, answered by yes or no.
 enum Confirmation {
     /// Whether a question can be asked: standard input and standard error are terminals.
     static var isPossible: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(Session.current.errors) }

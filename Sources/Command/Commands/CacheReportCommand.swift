@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf cache report`: writes an HTML page with the cache's statistics.
 struct CacheReportCommand: Sendable {
     private let common: CommonSettings
     private let output: String

@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf cache stat`: shows cache statistics.
 struct CacheStatCommand: Sendable {
     private let common: CommonSettings
     private let resets: Bool
@@ -44,7 +43,11 @@ struct CacheStatCommand: Sendable {
             ("directory", Terminal.visible(summary.directory)),
             ("entries", Self.entries(summary)),
             ("expired", "\(totals.isExpiredExact ? "" : "at least ")\(totals.expired)"),
-            ("files", "\(totals.objects), \(ByteText.bytes(totals.stored))" + Self.allocated(summary)),
+            (
+                "files",
+                "\(totals.objects), \(ByteText.bytes(totals.stored))"
+                    + (summary.allocated.map { "; \(ByteText.bytes($0)) on the disk" } ?? "")
+            ),
         ]
         rows += Self.partials(summary).map { ("partial", $0) }
         rows += [("limit", Self.limit(summary)), ("reads", Self.reads(totals.reads))]
@@ -69,10 +72,6 @@ struct CacheStatCommand: Sendable {
         ]
         if answers > 0 { parts.append(EntryText.count(answers, "answer without an image", "answers without an image")) }
         return "\(totals.entries) (\(parts.joined(separator: ", ")))"
-    }
-
-    private static func allocated(_ summary: CacheSummary) -> String {
-        summary.allocated.map { "; \(ByteText.bytes($0)) on the disk" } ?? ""
     }
 
     /// The line about partial downloads; empty when there are none.
@@ -159,7 +158,7 @@ struct CacheStatCommand: Sendable {
         JSONField("hits", "Lower bounds: a process that cannot write when it ends is not counted.") { $0?.hits ?? 0 },
         JSONField("misses", nil) { $0?.misses ?? 0 },
         JSONField("counted_since", "The start of the counts, in seconds since 1970; null for the cache's beginning.") {
-            $0?.since.map { $0.milliseconds / 1000 }
+            $0?.since?.seconds
         },
     ]
 

@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf cache verify`: checks every cache entry and file for damage.
 struct CacheVerifyCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection
@@ -82,7 +81,6 @@ struct CacheVerifyCommand: Sendable {
         JSONField("repaired", "Whether the damage was repaired.") { $0.isRepaired },
     ]
 
-    /// The end of a check.
     typealias Record = (result: Verification, exists: Bool, directory: String, elapsed: Duration)
 
     static let summary: [JSONField<Record>] = [

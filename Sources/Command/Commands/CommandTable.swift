@@ -260,7 +260,7 @@ enum CommandTable {
                 + "installs all three scripts where the shells look for them."
         ],
         opensCache: false
-    ) { (arguments) throws(UsageError) in try CompletionsCommand(arguments, of: all).run() }
+    ) { (arguments) throws(UsageError) in try CompletionsCommand.run(arguments, of: all) }
 
     private static let manual = CommandSpec(
         "man", summary: "Print the manual page", options: [Options.help.spec], examples: ["kf man | man -l -"],

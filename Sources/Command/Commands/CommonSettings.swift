@@ -70,7 +70,6 @@ struct CommonSettings: Sendable {
 }
 
 extension KingfisherError {
-    /// The exit status of a command that fails with the error.
     var status: ExitStatus { isCacheFailure ? .cacheFailed : .someFailed }
 
     /// The option that helps after this error; nil when none does.

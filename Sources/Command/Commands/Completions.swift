@@ -1,21 +1,14 @@
 import KFCore
 
-/// `kf completions`: prints a completion script for a shell.
-struct CompletionsCommand: Sendable {
-    private let script: String
-
-    init(_ arguments: ParsedArguments, of commands: [CommandSpec]) throws(UsageError) {
+enum CompletionsCommand {
+    static func run(_ arguments: ParsedArguments, of commands: [CommandSpec]) throws(UsageError) -> ExitStatus {
         let words = CompletionWords(commands: commands)
         switch arguments.operands {
-        case ["bash"]: script = BashCompletion(words: words).script
-        case ["zsh"]: script = ZshCompletion(words: words).script
-        case ["fish"]: script = FishCompletion(words: words).script
+        case ["bash"]: Terminal.print(BashCompletion(words: words).script)
+        case ["zsh"]: Terminal.print(ZshCompletion(words: words).script)
+        case ["fish"]: Terminal.print(FishCompletion(words: words).script)
         default: throw UsageError(message: "'kf completions' needs the name of a shell: bash, zsh or fish")
         }
-    }
-
-    func run() -> ExitStatus {
-        Terminal.print(script)
         return .success
     }
 }
@@ -86,7 +79,7 @@ struct BashCompletion {
                 _kf_words '\(CompletionWords.processors.map(\.word).joined(separator: " "))'
             }
 
-            \(functions)
+            \(words.commands.map(function).joined(separator: "\n\n"))
 
             _kf() {
                 local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} word
@@ -108,7 +101,7 @@ struct BashCompletion {
             \(top())
                 help)
                     case ${COMP_WORDS[2]},$COMP_CWORD in
-            \(words.families.map(helpFamily).joined(separator: "\n"))
+            \(words.families.map { "        \($0),3) _kf_words '\(names($0))' ;;" }.joined(separator: "\n"))
                     *,2) _kf_words '\((words.first.map(\.word).filter { $0 != "help" } + CompletionWords.topics).joined(separator: " "))' ;;
                     esac ;;
                 esac
@@ -116,10 +109,6 @@ struct BashCompletion {
 
             complete -F _kf kf
             """
-    }
-
-    private func helpFamily(_ family: String) -> String {
-        "        \(family),3) _kf_words '\(names(family))' ;;"
     }
 
     private func names(_ family: String) -> String {
@@ -142,8 +131,6 @@ struct BashCompletion {
         }
         return cases.joined(separator: "\n")
     }
-
-    private var functions: String { words.commands.map(function).joined(separator: "\n\n") }
 
     private func identifier(_ command: CommandSpec) -> String { command.words.joined(separator: "_") }
 

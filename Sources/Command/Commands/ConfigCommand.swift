@@ -1,6 +1,5 @@
 import KFCore
 
-/// `kf config`: shows the value of each option and the layer it comes from.
 struct ConfigCommand: Sendable {
     private let json: Bool
     private let rows: [ConfigRow]
@@ -86,7 +85,6 @@ struct ConfigRow: Sendable {
     let byDefault: String?
     let commands: [String]
 
-    /// The values without the secrets in them.
     private var values: [String] {
         guard let setting else { return [] }
         return setting.values.map { value in option.secret.map { $0.hidden(in: value) } ?? value }
@@ -117,12 +115,7 @@ struct ConfigRow: Sendable {
             return (row.values.last ?? row.byDefault).map { .string($0) } ?? .null
         },
         JSONField("origin", "default, command-line, environment or file.") { row in
-            switch row.setting?.origin {
-            case nil: "default"
-            case .commandLine: "command-line"
-            case .environment: "environment"
-            case .file: "file"
-            }
+            row.setting.map { ["command-line", "environment", "file"][$0.origin.layer] } ?? "default"
         },
         JSONField("file", "The place in the config file; null for another origin.") { $0.place?.path },
         JSONField("line", nil) { $0.place?.line },

@@ -1,6 +1,5 @@
 import KFCore
 
-/// The place where results go.
 enum Destination: Sendable {
     /// Results stay in the cache, and their paths are printed.
     case cache
@@ -58,7 +57,6 @@ enum Destination: Sendable {
         self = .standardOutput
     }
 
-    /// The file or directory that the options name.
     private static func places(_ arguments: ParsedArguments) throws(UsageError) -> (file: String?, directory: String?) {
         var directory = try arguments[Options.outputDir]
         if directory == nil, try arguments[Options.remoteName] { directory = "." }
@@ -88,35 +86,21 @@ enum Destination: Sendable {
         return nil
     }
 
-    /// Claims the names of the copies of a source. Call it in the order of the sources.
-    func claim(_ source: Source, identity: String, number: Int, root: String?) -> ImageExporter.Claim? {
-        exporter?.claim(source, identity: identity, ImageExporter.Item(number: number, root: root))
-    }
-
-    /// A place where a result was written: a file, or `-` for standard output.
-    struct Place {
-        let path: String
-        /// Whether the file existed and was left as it is.
-        var isLeft = false
-    }
-
-    /// Writes the result and returns where. Nil when results stay in the cache. Blocks.
+    /// Writes the result and returns where: `-` is standard output. Nil when results stay in the cache. Blocks.
     ///
     /// `form` is the result's place among the variants.
     func write(
         _ result: RetrieveImageResult, form: Int, _ claim: ImageExporter.Claim?
-    ) throws(KingfisherError) -> Place? {
+    ) throws(KingfisherError) -> ImageExporter.Copy? {
         switch self {
         case .cache, .shards: return nil
         case .standardOutput:
-            try result.writeNow(to: .standardOutput)
-            return Place(path: "-")
+            return ImageExporter.Copy(path: "-", isLeft: try !result.writeNow(to: .standardOutput))
         case .file(let path, let options):
-            return Place(path: path, isLeft: try !result.writeNow(to: .file(path), options))
+            return ImageExporter.Copy(path: path, isLeft: try !result.writeNow(to: .file(path), options))
         case .directory(let exporter):
             guard let claim else { return nil }
-            let copy = try exporter.exportNow(result, form: form, claim)
-            return Place(path: copy.path, isLeft: copy.isLeft)
+            return try exporter.exportNow(result, form: form, claim)
         }
     }
 }

@@ -3,22 +3,18 @@ import Synchronization
 
 /// The arguments and filters of `ls`, `rm`, `clean`, `verify` and `report`: the entries that the command is about.
 struct EntrySelection: Sendable {
-    /// One of the arguments, of which an entry has to match one.
-    fileprivate enum Choice: Sendable {
-        case source(String)
-        case key(String)
-        case glob(String)
-    }
-
-    private let choices: [Choice]
+    private let sources: [String]
+    /// The patterns and keys of options, one of which, or of the sources, an entry has to match.
+    private let choices: [SelectedEntries.Argument]
     private let filters: CacheSelection
     /// Why the text of `--processor` is not a processor; nil if it is one.
     private let processorProblem: String?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
+        sources = arguments.operands
         choices =
-            arguments.operands.map { .source($0) } + (try arguments[Options.globs]).map { .glob($0) }
-            + (try arguments[Options.keys]).map { .key($0) }
+            try arguments[Options.globs].map { SelectedEntries.Argument(text: $0, glob: $0) }
+            + arguments[Options.keys].map { SelectedEntries.Argument(text: $0, keys: [$0]) }
         var filters = CacheSelection()
         filters.host = try arguments[Options.host]
         filters.format = try arguments[Options.withFormat]
@@ -33,29 +29,25 @@ struct EntrySelection: Sendable {
         self.filters = filters
     }
 
-    /// Whether there are neither arguments nor filters.
-    var isEmpty: Bool { choices.isEmpty && filters.selectsAll }
-
-    /// Whether arguments alone select, without filters.
-    private var isOfKeysOnly: Bool { filters.selectsAll }
+    var isEmpty: Bool { sources.isEmpty && choices.isEmpty && filters.selectsAll }
 
     /// Makes the selection for a cache. An argument that is not a source is reported. Nil if no argument is left, since a
     /// selection without arguments would be everything.
     func resolved(in cache: ImageCache, _ common: CommonSettings) async throws(KingfisherError) -> SelectedEntries? {
         var arguments: [SelectedEntries.Argument] = []
         var status = ExitStatus.success
-        for choice in choices {
+        for text in sources {
             do throws(KingfisherError) {
-                arguments.append(try await Self.argument(choice, cache))
+                arguments.append(try await Self.argument(text, cache))
             } catch {
-                guard case .source(let text) = choice, !error.isCacheFailure else { throw error }
+                if error.isCacheFailure { throw error }
                 common.report(error, for: SourceArgument.name(text))
                 status = .someFailed
             }
         }
-        if arguments.isEmpty, !choices.isEmpty { return nil }
-        return SelectedEntries(
-            arguments, filters, isOfKeysOnly: isOfKeysOnly, processorProblem: processorProblem, status: status)
+        arguments += choices
+        if arguments.isEmpty, !sources.isEmpty { return nil }
+        return SelectedEntries(arguments, filters, processorProblem: processorProblem, status: status)
     }
 
     /// Makes the selection for a command that does not list the entries, and reports the arguments that match nothing. Nil
@@ -70,25 +62,20 @@ struct EntrySelection: Sendable {
     }
 
     private static func argument(
-        _ choice: Choice, _ cache: ImageCache
+        _ text: String, _ cache: ImageCache
     ) async throws(KingfisherError) -> SelectedEntries.Argument {
-        switch choice {
-        case .key(let key): return SelectedEntries.Argument(text: key, keys: [key])
-        case .glob(let glob): return SelectedEntries.Argument(text: glob, glob: glob)
-        case .source(let text):
-            let key = Result { () throws(KingfisherError) in try SourceArgument.key(text) }
-            // A URL with a query contains a question mark, and one of an IPv6 host a bracket. As a pattern it would match
-            // other keys as well.
-            let marks = RequestURL.isValid(text) ? "*" : "*?["
-            guard text.contains(where: { marks.contains($0) }) else {
-                return SelectedEntries.Argument(text: text, keys: [try key.get()])
-            }
-            guard case .success(let key) = key else { return SelectedEntries.Argument(text: text, glob: text) }
-            var stored = CacheSelection()
-            stored.keys = KeyChoice(keys: [key])
-            let isCached = try await !cache.entries(stored, limit: 1).isEmpty
-            return SelectedEntries.Argument(text: text, keys: [key], glob: isCached ? nil : text)
+        let key = Result { () throws(KingfisherError) in try SourceArgument.key(text) }
+        // A URL with a query contains a question mark, and one of an IPv6 host a bracket. As a pattern it would match
+        // other keys as well.
+        let marks = RequestURL.isValid(text) ? "*" : "*?["
+        guard text.contains(where: { marks.contains($0) }) else {
+            return SelectedEntries.Argument(text: text, keys: [try key.get()])
         }
+        guard case .success(let key) = key else { return SelectedEntries.Argument(text: text, glob: text) }
+        var stored = CacheSelection()
+        stored.keys = KeyChoice(keys: [key])
+        let isCached = try await !cache.entries(stored, limit: 1).isEmpty
+        return SelectedEntries.Argument(text: text, keys: [key], glob: isCached ? nil : text)
     }
 }
 
@@ -133,8 +120,7 @@ final class SelectedEntries: Sendable {
     let partialKeys: [String]
 
     fileprivate init(
-        _ arguments: [Argument], _ filters: CacheSelection, isOfKeysOnly: Bool, processorProblem: String?,
-        status: ExitStatus
+        _ arguments: [Argument], _ filters: CacheSelection, processorProblem: String?, status: ExitStatus
     ) {
         self.arguments = arguments
         self.processorProblem = processorProblem
@@ -154,13 +140,12 @@ final class SelectedEntries: Sendable {
         self.selection = selection
         self.places = places
         self.globs = globs
-        partialKeys = isOfKeysOnly ? arguments.flatMap(\.keys) : []
+        partialKeys = filters.selectsAll ? arguments.flatMap(\.keys) : []
     }
 
     /// Whether each entry has to be noted, since several arguments may match it.
     var needsNotes: Bool { arguments.count > 1 }
 
-    /// Notes an entry that is selected.
     func note(_ key: String) {
         found.withLock { found in
             found.any = true

@@ -13,9 +13,8 @@ struct FailureFile: ~Copyable {
     /// The records with several items that have been written.
     private var shared: Set<Place> = []
     /// The reason why failures are missing from the file; nil while none are.
-    private(set) var problem: String?
+    var problem: String? { file.problem }
 
-    /// Opens or creates the file.
     init(_ path: String, lists: [String]) throws(UsageError) {
         file = try AppendedFile(path, option: "--failures", lists: lists)
     }
@@ -30,7 +29,7 @@ struct FailureFile: ~Copyable {
         if let header {
             // Headers of one list share their storage, so that == is fast even for a header of a megabyte.
             guard header == item.header else {
-                problem = "\(file.path): the lists do not have the same columns, \(item.list) is missing"
+                file.problem = "\(file.path): the lists do not have the same columns, \(item.list) is missing"
                 return
             }
         } else {
@@ -39,6 +38,6 @@ struct FailureFile: ~Copyable {
         }
         bytes += item.record
         if !item.record.isEmpty, bytes.last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
-        problem = file.append(bytes)
+        file.append(bytes)
     }
 }

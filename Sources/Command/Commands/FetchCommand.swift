@@ -60,11 +60,11 @@ struct FetchCommand: Sendable {
             let first = next
             let count = sources.count
             let bar = ProgressBar(
-                count > 1 ? settings.run.progress : settings.run.progressOfOne,
+                count > 1 ? settings.progress : settings.progressOfOne,
                 uploads: { manager.cache.uploadProgress }, expected: { count })
             bar.update { figures in
-                figures.cached = first
-                figures.outlook.waiting = count - first
+                figures.progress.skipped = first
+                figures.progress.outlook.waiting = count - first
                 figures.size = count > 1 ? nil : 0
             }
             let prefetcher = prefetcher(manager, bar, elapsed: start.duration(to: .now))
@@ -96,7 +96,8 @@ struct FetchCommand: Sendable {
         if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
         if common.json {
-            printSummary(status, manager.cache.remoteCounts)
+            let record = (sources.count, manager.cache.remoteCounts)
+            Terminal.print(JSONObject(summary: record, Self.summary, status: status).json)
         } else if common.verbose, let remote = manager.cache.remoteCounts {
             Terminal.printError("kf: remote: \(remote.summary)")
         }
@@ -106,10 +107,6 @@ struct FetchCommand: Sendable {
     private func print(_ report: ItemReport) -> ExitStatus {
         if let tags, let result = report.result { tags.note(result) }
         return report.print(common, on: screen)
-    }
-
-    private func printSummary(_ status: ExitStatus, _ remote: RemoteCounts?) {
-        Terminal.print(JSONObject(summary: (sources.count, remote), Self.summary, status: status).json)
     }
 
     static let summary: [JSONField<(sources: Int, remote: RemoteCounts?)>] = [
@@ -147,28 +144,27 @@ struct FetchCommand: Sendable {
         return reports
     }
 
-    /// Claims the names of a source's copies.
     fileprivate func claim(_ source: Source, _ index: Int) -> ImageExporter.Claim? {
-        destination.claim(
-            source, identity: source.cacheKey(for: settings.options.request), number: index + 1,
-            root: sources[index].root)
+        destination.exporter?.claim(
+            source, identity: source.cacheKey(for: settings.options.request),
+            ImageExporter.Item(number: index + 1, root: sources[index].root))
     }
 
     private func prefetcher(_ manager: KingfisherManager, _ bar: ProgressBar, elapsed: Duration) -> ImagePrefetcher {
         var configuration = ImagePrefetcher.Configuration()
         configuration.maxConcurrentDownloads = settings.jobs
         configuration.maxPerHost = settings.maxPerHost
-        configuration.deadline = settings.run.deadline.map { max(.zero, $0 - elapsed) }
+        configuration.deadline = settings.deadline.map { max(.zero, $0 - elapsed) }
         configuration.grace = settings.options.request.timeout
         // The results of items that have ended wait for those before them with open files.
         configuration.maxItemsAhead = DescriptorLimit.bound(settings.jobs * 2)
         configuration.fillsCache = false
         configuration.exporter = FetchExporter(self, manager.cache)
         var forms = settings.variants.map(\.options)
-        if sources.count == 1, settings.run.progressOfOne != .none {
+        if sources.count == 1, settings.progressOfOne != .none {
             forms[0].progress = { received, total in
                 bar.update { figures in
-                    figures.bytes = received
+                    figures.progress.bytes = received
                     figures.size = total ?? 0
                 }
             }
@@ -190,17 +186,17 @@ struct FetchCommand: Sendable {
                 next += 1
             }
             bar.update { figures in
-                let bytes = figures.bytes
-                figures.take(progress)
-                figures.cached += first
-                figures.outlook.waiting = numbers.count - progress.finished
-                if figures.size != nil { figures.bytes = bytes }
+                let bytes = figures.progress.bytes
+                figures.progress = progress
+                figures.progress.skipped += first
+                figures.progress.outlook.waiting = numbers.count - progress.finished
+                if figures.size != nil { figures.progress.bytes = bytes }
             }
             if Terminal.isClosed { prefetcher.stop() }
         }
         if Terminal.isClosed { return status }
         if report.ending == .deadline {
-            Terminal.printError(RunSettings.deadlineMessage)
+            Terminal.printError(RetrievalSettings.deadlineMessage)
             status.raise(to: .stoppedEarly)
         }
         let left = report.progress.cancelled + report.progress.notTried
@@ -212,17 +208,19 @@ struct FetchCommand: Sendable {
 
     private func operand(_ text: String) -> PrefetchSources.Operand {
         guard text == SourceArgument.standardInput else {
-            return .init(
-                text, Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) })
+            return (
+                text, Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) }, nil
+            )
         }
-        // The name of its copy is known before its bytes.
-        return .init(text, .success(.provider(RawImageDataProvider(data: [], cacheKey: "-")))) {
+        let read: PrefetchSources.Reader = {
             do throws(KingfisherError) {
                 return .success(.provider(try await StandardInput.read(cacheKey: settings.key)))
             } catch {
                 return .failure(error)
             }
         }
+        // The name of its copy is known before its bytes.
+        return (text, .success(.provider(RawImageDataProvider(data: [], cacheKey: "-"))), read)
     }
 
     private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
@@ -235,15 +233,13 @@ struct FetchCommand: Sendable {
         report.attempts = outcome.attempts
         return zip(settings.variants, results).map { variant, result in
             report.variant = variant.name
-            (report.result, report.error) = (try? result.image.get(), result.error)
-            (report.output, report.left) = (result.output, result.left)
+            report.take(result)
             if let image = report.result, image.isOfNoUse { report.hint = "write it elsewhere with -o" }
             return report
         }
     }
 }
 
-/// Writes the images of a fetch to their destination.
 private final class FetchExporter: PrefetchExporter {
     private let command: FetchCommand
     private let cache: ImageCache
@@ -263,22 +259,12 @@ private final class FetchExporter: PrefetchExporter {
     }
 
     func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
-        guard case .retrieved(var results) = outcome.ending else { return outcome }
-        for form in results.indices {
-            guard case .success(let image) = results[form].image else { continue }
-            // The image is reported, stored or not.
-            results[form].problem = nil
-            do throws(KingfisherError) {
-                if let place = try command.destination.write(image, form: form, outcome.item.claim) {
-                    results[form].place(place)
-                } else if image.isOfNoUse {
-                    results[form].problem = try cache.diskProblemNow()
-                }
-            } catch {
-                results[form].problem = error
-            }
+        // The image is reported, stored or not.
+        outcome.exported(isForgiven: true) { image, form throws(KingfisherError) in
+            let copy = try command.destination.write(image, form: form, outcome.item.claim)
+            if copy == nil, image.isOfNoUse, let problem = try cache.diskProblemNow() { throw problem }
+            return copy
         }
-        return PrefetchOutcome(item: outcome.item, ending: .retrieved(results), attempts: outcome.attempts)
     }
 
     func finish(isWhole: Bool) {}
@@ -287,10 +273,4 @@ private final class FetchExporter: PrefetchExporter {
 extension RetrieveImageResult {
     /// Whether the image is not stored, although nothing failed. Unless it is written elsewhere, its fetch was of no use.
     fileprivate var isOfNoUse: Bool { cachedPath == nil && storing.diskError == nil }
-}
-
-extension PrefetchResult {
-    fileprivate mutating func place(_ place: Destination.Place) {
-        if place.isLeft { left = place.path } else { output = place.path }
-    }
 }

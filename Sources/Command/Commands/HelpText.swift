@@ -3,7 +3,6 @@ import KFCore
 /// Help, generated from the commands' tables.
 enum HelpText {
     static let version = "kf \(Version.number)"
-    /// The date of that version.
     static let date = "2026-11-21"
 
     static func overview(_ commands: [CommandSpec]) -> String {
@@ -37,13 +36,13 @@ enum HelpText {
     /// Long help (`--help`): everything.
     static func text(for command: CommandSpec) -> String {
         var parts = TextColumns.wrapped(command.summary + ".") + ["", usage(command)]
-        for paragraph in command.details { parts += [""] + TextColumns.wrapped(paragraph) }
-        for group in groups(command) {
+        for paragraph in command.details() { parts += [""] + TextColumns.wrapped(paragraph) }
+        for group in groups(command.options) {
             parts += ["", "\(group.rawValue):"] + options(command.options.filter { $0.group == group })
         }
         parts += ["", "Every switch has a --no- form. Options can also be set in the environment"]
         parts += ["(--cache-dir as KF_CACHE_DIR) and in the config file; see 'kf help config'."]
-        parts += ["", "Examples:"] + command.examples.map { "  \($0)" }
+        parts += ["", "Examples:"] + command.examples().map { "  \($0)" }
         return parts.joined(separator: "\n")
     }
 
@@ -59,8 +58,8 @@ enum HelpText {
     }
 
     /// The headings, in the order in which they first appear in the table.
-    private static func groups(_ command: CommandSpec) -> [OptionSpec.Group] {
-        command.options.reduce(into: []) { if !$0.contains($1.group) { $0.append($1.group) } }
+    static func groups(_ options: [OptionSpec]) -> [OptionSpec.Group] {
+        options.reduce(into: []) { if !$0.contains($1.group) { $0.append($1.group) } }
     }
 
     private static func usage(_ command: CommandSpec) -> String {
@@ -70,9 +69,7 @@ enum HelpText {
     private static func options(_ options: [OptionSpec]) -> [String] {
         TextColumns.rows(
             options.map { option in
-                let left =
-                    (option.short.map { "-\($0), " } ?? "    ") + "--\(option.name)"
-                    + option.shownValue
+                let left = (option.short.map { "-\($0), " } ?? "    ") + "--\(option.name)" + option.shownValue
                 return (left, option.help + (option.byDefault.map { " (default \($0))" } ?? ""))
             }, leftWidth: 28)
     }
@@ -88,22 +85,11 @@ enum HelpTopic: String, CaseIterable {
     case processors, formats
 
     /// The explanation in the completion of a shell.
-    var summary: String {
-        switch self {
-        case .processors: "Explain -p"
-        case .formats: "List the image formats"
-        }
-    }
+    var summary: String { self == .processors ? "Explain -p" : "List the image formats" }
 
-    var text: String {
-        switch self {
-        case .processors: ProcessorHelp.text
-        case .formats: FormatHelp.text
-        }
-    }
+    var text: String { self == .processors ? ProcessorHelp.text : FormatHelp.text }
 }
 
-/// The processors that `-p` accepts.
 enum ProcessorHelp {
     static let text = """
         A processor is NAME:ARGUMENTS. Repeat -p, or join processors with |>, to apply

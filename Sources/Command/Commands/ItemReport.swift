@@ -22,18 +22,10 @@ struct ItemReport: Sendable {
     var isExported = false
     /// The place of the source in a data set of shards.
     var sample: ShardNames.Sample?
-    /// The list that the source is from, and the line.
     var place: (list: String, line: Int)?
-    /// The columns of the record in the list.
     var columns: [StrictJSON.Member]?
     /// Advice that ends the error message.
     var hint: String?
-
-    init(source: String, name: String, variant: String? = nil) {
-        self.source = source
-        self.name = name
-        self.variant = variant
-    }
 
     /// Prints the outcome as the settings ask, and returns its exit status.
     func print(_ common: CommonSettings, on screen: Screen? = nil) -> ExitStatus {
@@ -41,13 +33,15 @@ struct ItemReport: Sendable {
         if let error = problem {
             if error.isClosedOutput { return .success }
             // The user sent the signal and needs no message.
-            if !error.isCancellation {
-                common.report(error, for: title, hint: hint)
-            }
+            if !error.isCancellation { common.report(error, for: title, hint: hint) }
         }
         if let result, error == nil {
             if let screen {
-                do throws(KingfisherError) { try draw(result, screen) } catch {
+                do throws(KingfisherError) {
+                    let text = try TerminalPicture.text(
+                        result, screen.form, columns: screen.columns, rows: screen.rows)
+                    Terminal.print(String(text.dropLast()))
+                } catch {
                     common.report(error, for: title)
                     return .someFailed
                 }
@@ -57,8 +51,7 @@ struct ItemReport: Sendable {
             if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
             warn(common, of: title)
         }
-        guard let error = problem else { return .success }
-        return error.status
+        return problem?.status ?? .success
     }
 
     /// Prints the warnings: what is lost always, and damage that costs no pixel with `-v`.
@@ -72,11 +65,6 @@ struct ItemReport: Sendable {
         }
     }
 
-    private func draw(_ result: RetrieveImageResult, _ screen: Screen) throws(KingfisherError) {
-        let text = try TerminalPicture.text(result, screen.form, columns: screen.columns, rows: screen.rows)
-        Terminal.print(String(text.dropLast()))
-    }
-
     private var title: String { variant.map { "\(name) (\($0))" } ?? name }
 
     var json: String { JSONObject(self, Self.fields).json }
@@ -86,7 +74,6 @@ struct ItemReport: Sendable {
 
     private static let rowFields = fields.filter { !["path", "output"].contains($0.name) }
 
-    /// The JSON members of an item of `fetch` or `prefetch`.
     static let fields: [JSONField<ItemReport>] =
         [
             JSONField("source", "The source as it was given, without user info.") {
@@ -136,9 +123,7 @@ struct ItemReport: Sendable {
                 "error",
                 "null, or code (a stable number), reason (its name) and message (for people). Where they apply: "
                     + "remembered_seconds, for which a remembered failure still counts, and advice, the option that helps."
-            ) {
-                $0.problem.map { JSONObject(part: $0, failure) }
-            },
+            ) { $0.problem.map { JSONObject(part: $0, failure) } },
             JSONField.ifPresent(
                 "columns",
                 "In prefetch: the columns or members of the record in the list, without request headers and without the "
@@ -158,7 +143,6 @@ struct ItemReport: Sendable {
         JSONField.ifPresent("advice", nil) { $0.advice },
     ]
 
-    /// The image's file in the cache.
     var path: String? { result?.cachedPath ?? cached?.path }
 
     var facts: ImageFacts? { result?.facts ?? cached?.facts }
@@ -184,7 +168,7 @@ struct ItemReport: Sendable {
     private static func describe(_ result: RetrieveImageResult) -> String {
         let facts = result.facts
         var parts = [result.way.rawValue]
-        if let width = facts.width, let height = facts.height { parts.append("\(width)x\(height)") }
+        if let pixels = facts.pixels { parts.append(pixels) }
         parts.append(facts.format.rawValue)
         parts.append("\(facts.bytes) bytes")
         if let check = result.check { parts.append("(check: \(check.rawValue))") }
@@ -192,9 +176,14 @@ struct ItemReport: Sendable {
         return parts.joined(separator: " ")
     }
 
-    /// Notes where the result was written.
-    mutating func place(_ place: Destination.Place?) {
-        if place?.isLeft == true { left = place?.path } else { output = place?.path }
+    mutating func place(_ copy: ImageExporter.Copy?) {
+        if copy?.isLeft == true { left = copy?.path } else { output = copy?.path }
+    }
+
+    /// Takes the result of a retrieved image.
+    mutating func take(_ result: PrefetchResult) {
+        (self.result, error) = (try? result.image.get(), result.error)
+        (output, left) = (result.output, result.left)
     }
 
     /// The warning for an output file whose extension names another format than its bytes.

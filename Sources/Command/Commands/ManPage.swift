@@ -8,7 +8,11 @@ enum ManPage {
         page.macro("SH", "NAME")
         page.line("kf - fetch, cache and process images")
         page.macro("SH", "SYNOPSIS")
-        for command in all { synopsis(command, &page) }
+        for command in all {
+            page.macro("SY", "kf \(command.name)")
+            page.line("[OPTION]..." + (command.operands.map { " \($0)" } ?? ""))
+            page.macro("YS")
+        }
         page.macro("SH", "DESCRIPTION")
         for (index, paragraph) in ManualText.description.enumerated() {
             if index > 0 { page.macro("PP") }
@@ -16,15 +20,17 @@ enum ManPage {
         }
         commands(all, &page)
         options(all, &page)
-        processors(&page)
+        page.macro("SH", "PROCESSORS")
+        page.line(ManualText.processors)
+        for row in ProcessorHelp.rows { page.item(row.left, "\(row.right).") }
         formats(&page)
         json(&page)
         list("EXIT STATUS", ManualText.statuses, &page)
-        environment(&page)
+        list("ENVIRONMENT", ManualText.environment, &page)
         list("FILES", ManualText.files, &page)
         page.macro("SH", "EXAMPLES")
         page.line("One for each common use:")
-        for command in all where !command.examples.isEmpty { page.example(command.examples) }
+        for command in all { page.example(command.examples()) }
         page.macro("SH", "SEE ALSO")
         page.line("curl(1), cwebp(1), sqlite3(1)")
         return String(page.text.dropLast())
@@ -35,18 +41,12 @@ enum ManPage {
         all.filter { $0.options.contains { $0.name == option.name && $0.help == option.help } }.map(\.name)
     }
 
-    private static func synopsis(_ command: CommandSpec, _ page: inout Roff) {
-        page.macro("SY", "kf \(command.name)")
-        page.line("[OPTION]..." + (command.operands.map { " \($0)" } ?? ""))
-        page.macro("YS")
-    }
-
     private static func commands(_ all: [CommandSpec], _ page: inout Roff) {
         page.macro("SH", "COMMANDS")
         for command in all {
             page.macro("SS", "kf \(command.name)" + (command.operands.map { " \($0)" } ?? ""))
             page.line("\(command.summary).")
-            for paragraph in command.details {
+            for paragraph in command.details() {
                 page.macro("PP")
                 page.line(paragraph)
             }
@@ -57,20 +57,16 @@ enum ManPage {
     private static func options(_ all: [CommandSpec], _ page: inout Roff) {
         page.macro("SH", "OPTIONS")
         page.line("These options belong to several commands. Every switch has a --no- form, and -- ends the options.")
-        var groups: [OptionSpec.Group] = []
-        var rows: [OptionSpec.Group: [(option: OptionSpec, owners: [String])]] = [:]
         var done: Set<String> = []
-        for option in all.flatMap(\.options) where done.insert("\(option.name) \(option.help)").inserted {
-            let owners = owners(option, all)
-            guard owners.count > 1 else { continue }
-            if rows[option.group] == nil { groups.append(option.group) }
-            rows[option.group, default: []].append((option, owners))
+        let shared = all.flatMap(\.options).filter { option in
+            done.insert("\(option.name) \(option.help)").inserted && owners(option, all).count > 1
         }
-        for group in groups {
+        for group in HelpText.groups(shared) {
             page.macro("SS", group.rawValue)
-            for row in rows[group] ?? [] {
-                let isEverywhere = row.owners.count >= all.count - 2
-                item(row.option, isEverywhere ? "" : "Used by \(Suggestion.list(row.owners, last: "and")). ", &page)
+            for option in shared where option.group == group {
+                let owners = owners(option, all)
+                let isEverywhere = owners.count >= all.count - 2
+                item(option, isEverywhere ? "" : "Used by \(Suggestion.list(owners, last: "and")). ", &page)
             }
         }
     }
@@ -85,12 +81,6 @@ enum ManPage {
         text += owners + (option.environmentVariable.map { "Environment: \($0)." } ?? "Not read from the environment.")
         let names = (option.short.map { "-\($0), " } ?? "") + "--\(option.name)"
         page.item(names + option.shownValue, text)
-    }
-
-    private static func processors(_ page: inout Roff) {
-        page.macro("SH", "PROCESSORS")
-        page.line(ManualText.processors)
-        for row in ProcessorHelp.rows { page.item(row.left, "\(row.right).") }
     }
 
     private static func formats(_ page: inout Roff) {
@@ -144,13 +134,9 @@ enum ManPage {
         JSONGroup("Summary of kf config", ConfigCommand.summary),
     ]
 
-    private static func environment(_ page: inout Roff) {
-        list("ENVIRONMENT", ManualText.environment, &page)
-    }
-
-    private static func list(_ heading: String, _ rows: [(left: String, right: String)], _ page: inout Roff) {
+    private static func list(_ heading: String, _ rows: KeyValuePairs<String, String>, _ page: inout Roff) {
         page.macro("SH", heading)
-        for row in rows { page.item(row.left, row.right) }
+        for row in rows { page.item(row.key, row.value) }
     }
 }
 
@@ -163,7 +149,6 @@ struct Roff {
         text += ".\(name)\(quoted.joined())\n"
     }
 
-    /// A paragraph, wrapped.
     mutating func line(_ text: String) {
         for part in TextColumns.wrapped(text, to: 72) { verbatim(part) }
     }
@@ -174,15 +159,11 @@ struct Roff {
     }
 
     /// A term in bold, and its explanation below.
-    mutating func item(_ term: String, _ paragraphs: String...) {
+    mutating func item(_ term: String, _ paragraph: String) {
         text += ".TP\n\\fB\(Self.escaped(term))\\fR\n"
-        for (index, paragraph) in paragraphs.enumerated() {
-            if index > 0 { text += ".IP\n" }
-            line(paragraph)
-        }
+        line(paragraph)
     }
 
-    /// Lines that are not wrapped.
     mutating func example(_ lines: [String]) {
         text += ".PP\n.RS 4\n.nf\n"
         for part in lines { verbatim(part) }
@@ -190,19 +171,11 @@ struct Roff {
     }
 
     /// Escapes special characters. A hyphen becomes a minus, so that options can be copied.
-    static func escaped(_ text: String) -> String {
-        var result = ""
-        for character in text {
-            switch character {
-            case "\\": result += "\\e"
-            case "-": result += "\\-"
-            case "~": result += "\\(ti"
-            case "^": result += "\\(ha"
-            case "`": result += "\\(ga"
-            case "…": result += "..."
-            default: result.append(character)
-            }
-        }
-        return result
+    private static func escaped(_ text: String) -> String {
+        text.reduce(into: "") { $0 += escapes[$1] ?? String($1) }
     }
+
+    private static let escapes: [Character: String] = [
+        "\\": "\\e", "-": "\\-", "~": "\\(ti", "^": "\\(ha", "`": "\\(ga", "…": "...",
+    ]
 }

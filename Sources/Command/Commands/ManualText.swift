@@ -29,66 +29,46 @@ enum ManualText {
         + "when a field is removed or changes its meaning, not when one is added. Text is UTF-8; bytes of names that are "
         + "not UTF-8 are percent-encoded. Wrong usage prints no JSON. A member that several objects share is explained once."
 
-    static let statuses: [(left: String, right: String)] = [
-        ("0", "Success, also when the reader of standard output closed it early."),
-        ("1", "Some items failed, or rm found nothing."),
-        (
-            "2",
+    static let statuses: KeyValuePairs<String, String> = [
+        "0": "Success, also when the reader of standard output closed it early.",
+        "1": "Some items failed, or rm found nothing.",
+        "2":
             "Wrong usage, a wrong line in the config file, or a list that is missing. Nothing was done. Also a list that "
-                + "could not be read to its end, or has no such column: the rest was done."
-        ),
-        (
-            "3",
+            + "could not be read to its end, or has no such column: the rest was done.",
+        "3":
             "The cache failed: it cannot be written, opened or trusted. Or what a whole run writes: --output-dir, --shards, "
-                + "--results or --failures."
-        ),
-        ("4", "Stopped early by --deadline or --max-failures."),
-        ("130, 143", "Ended by SIGINT or SIGTERM."),
+            + "--results or --failures.",
+        "4": "Stopped early by --deadline or --max-failures.",
+        "130, 143": "Ended by SIGINT or SIGTERM.",
     ]
 
-    static let environment: [(left: String, right: String)] = [
-        (
-            "KF_...",
+    static let environment: KeyValuePairs<String, String> = [
+        "KF_...":
             "The value of an option: KF_CACHE_DIR is --cache-dir. A switch is 1 or 0; an option that may be repeated takes "
-                + "one value per line; an empty variable is ignored. The command line beats the variable, and the variable "
-                + "beats the config file. Options that choose what is deleted work on the command line only, as do -o and "
-                + "--key: for a command that has such an option, its variable is an error."
-        ),
-        (
-            "KF_TRUST_CACHE_DIR",
-            "1 accepts a cache directory that belongs to another user, such as a restored CI cache."
-        ),
-        (
-            "KF_PROGRESS_INTERVAL",
-            "The time between two lines of progress where standard error is not a terminal (default 30s)."
-        ),
-        ("XDG_CACHE_HOME, XDG_CONFIG_HOME, HOME", "The places of the cache and the config file; see FILES."),
-        ("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies, as curl reads them."),
-        (
-            "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN",
-            "The key for --remote s3://BUCKET. Without it, requests are not signed."
-        ),
-        (
-            "AWS_REGION, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL",
-            "The region of an s3: remote whose URL has none, and another server than Amazon's."
-        ),
-        (
-            "NO_COLOR, CLICOLOR_FORCE, TERM",
+            + "one value per line; an empty variable is ignored. The command line beats the variable, and the variable "
+            + "beats the config file. Options that choose what is deleted work on the command line only, as do -o and "
+            + "--key: for a command that has such an option, its variable is an error.",
+        "KF_TRUST_CACHE_DIR":
+            "1 accepts a cache directory that belongs to another user, such as a restored CI cache.",
+        "KF_PROGRESS_INTERVAL":
+            "The time between two lines of progress where standard error is not a terminal (default 30s).",
+        "XDG_CACHE_HOME, XDG_CONFIG_HOME, HOME": "The places of the cache and the config file; see FILES.",
+        "http_proxy, https_proxy, all_proxy, no_proxy": "Proxies, as curl reads them.",
+        "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN":
+            "The key for --remote s3://BUCKET. Without it, requests are not signed.",
+        "AWS_REGION, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL":
+            "The region of an s3: remote whose URL has none, and another server than Amazon's.",
+        "NO_COLOR, CLICOLOR_FORCE, TERM":
             "Without --color, NO_COLOR turns colours off and CLICOLOR_FORCE=1 turns them on. Otherwise messages have "
-                + "colours on a terminal, unless TERM is dumb."
-        ),
+            + "colours on a terminal, unless TERM is dumb.",
     ]
 
-    static let files: [(left: String, right: String)] = [
-        (
-            "$KF_CACHE_DIR, $XDG_CACHE_HOME/kf, ~/.cache/kf",
+    static let files: KeyValuePairs<String, String> = [
+        "$KF_CACHE_DIR, $XDG_CACHE_HOME/kf, ~/.cache/kf":
             "The cache: v1/objects holds the images as plain read-only files, v1/index.sqlite their index. The directory "
-                + "can be deleted, copied and restored as a whole."
-        ),
-        (
-            "$XDG_CONFIG_HOME/kf/config, ~/.config/kf/config",
+            + "can be deleted, copied and restored as a whole.",
+        "$XDG_CONFIG_HOME/kf/config, ~/.config/kf/config":
             "One long option per line, used by every command that has it: 'jobs = 8', 'jobs 8', or 'quiet' for a switch. "
-                + "A value may be in double quotes, and # begins a comment. 'kf config' shows the values in effect."
-        ),
+            + "A value may be in double quotes, and # begins a comment. 'kf config' shows the values in effect.",
     ]
 }

@@ -2,21 +2,27 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// `kf prefetch`: fetches the images of lists into the cache.
 struct PrefetchCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
-    private var own: PrefetchSettings
+    private var options: ListOptions
+    private let maxFailures: FailureLimit?
+    private let isDryRun: Bool
+    /// Whether a dry run fails when an image is missing.
+    private let checks: Bool
     private let destination: Destination
     private let paths: [String]
     private let output: PrefetchOutput
     private let tags: TagWriter?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let (offline, dryRun) = (try arguments[Options.offline], try arguments[Options.prefetchDryRun])
-        common = try CommonSettings(arguments, allowsNoCache: offline || dryRun)
+        let offline = try arguments[Options.offline]
+        isDryRun = try arguments[Options.prefetchDryRun]
+        common = try CommonSettings(arguments, allowsNoCache: offline || isDryRun)
         settings = try RetrievalSettings(arguments, negativeTTL: Options.negativeTTLOfLists)
-        own = try PrefetchSettings(arguments)
+        checks = arguments.isBare(Options.check)
+        options = try Self.options(arguments)
+        maxFailures = try arguments[Options.maxFailures]
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
         }
@@ -24,60 +30,75 @@ struct PrefetchCommand: Sendable {
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
         }
-        own.lists.needsSameColumns = own.results.map(ResultsFile.isDelimited) ?? false
-        own.lists.copyColumns = destination.exporter?.columns ?? []
+        options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
+        options.copyColumns = destination.exporter?.columns ?? []
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
         // Before --results and --failures are created.
         let unreadable = PrefetchLists.unreadable(paths).map(\.message)
         guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
-        output = try Self.output(own, paths)
-        tags = own.isDryRun ? nil : try TagWriter(arguments)
+        output = try Self.output(arguments, paths, options.format)
+        tags = isDryRun ? nil : try TagWriter(arguments)
     }
 
-    private static func output(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> PrefetchOutput {
-        if own.isDryRun {
-            guard own.results == nil else { throw UsageError(message: "--dry-run has no --results; use --json") }
+    private static func options(_ arguments: ParsedArguments) throws(UsageError) -> ListOptions {
+        var options = ListOptions()
+        options.format = try arguments[Options.inputFormat]
+        options.urlColumn = try arguments[Options.urlColumn]
+        options.keyColumn = try arguments[Options.keyColumn]
+        options.nameColumn = try arguments[Options.nameColumn]
+        options.headersColumn = try arguments[Options.headersColumn]
+        options.processColumn = try arguments[Options.processColumn]
+        options.allowsLocal = try arguments[Options.allowLocal]
+        options.shard = try arguments[Options.shard]
+        if options.shard == nil, arguments.isOnCommandLine(Options.shardBy) {
+            throw UsageError(message: "--shard-by needs --shard")
+        }
+        options.shard?.criterion = try arguments[Options.shardBy]
+        return options
+    }
+
+    private static func output(
+        _ arguments: ParsedArguments, _ paths: [String], _ format: ListFormat?
+    ) throws(UsageError) -> PrefetchOutput {
+        let (results, failures) = (try arguments[Options.results], try arguments[Options.failures])
+        if try arguments[Options.prefetchDryRun] {
+            guard results == nil else { throw UsageError(message: "--dry-run has no --results; use --json") }
             return PrefetchOutput(failures: nil, results: nil, isOrdered: false)
         }
-        if own.failures != nil, own.lists.format == nil, Set(paths.map { ListFormat(fileName: $0) }).count > 1 {
+        if failures != nil, format == nil, Set(paths.map { ListFormat(fileName: $0) }).count > 1 {
             throw UsageError(message: "--failures writes one list; lists of several formats need one run each")
         }
-        let results = try own.results.map { (path) throws(UsageError) in
-            try ResultsFile(path, lists: paths, own.lists.format)
+        let rows = try results.map { path throws(UsageError) in try ResultsFile(path, lists: paths, format) }
+        if let results, let failures, AppendedFile.isSameFile(results, failures) {
+            throw UsageError(message: "--results and --failures name the same file, \(results)")
         }
-        if let (path, other) = own.results.flatMap({ path in own.failures.map { (path, $0) } }),
-            AppendedFile.isSameFile(path, other)
-        {
-            throw UsageError(message: "--results and --failures name the same file, \(path)")
-        }
-        let failures = try own.failures.map { (path) throws(UsageError) in try FailureFile(path, lists: paths) }
-        return PrefetchOutput(failures: failures, results: results, isOrdered: own.isOrdered)
+        let records = try failures.map { path throws(UsageError) in try FailureFile(path, lists: paths) }
+        return PrefetchOutput(failures: records, results: rows, isOrdered: try arguments[Options.ordered])
     }
 
     func run() -> ExitStatus {
         ProcessState.keepFreedMemory()
         let lists: PrefetchLists
         do {
-            lists = try PrefetchLists(paths: paths, options: own.lists)
+            lists = try PrefetchLists(paths: paths, options: options)
         } catch {
             common.report(error, for: nil)
             return .someFailed
         }
-        if own.isDryRun {
-            return PrefetchDryRunCommand(common: common, settings: settings, checks: own.checks, place: place).run(
-                lists)
+        if isDryRun {
+            return PrefetchDryRunCommand(common: common, settings: settings, checks: checks, place: place).run(lists)
         }
         let manager = settings.manager(common)
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.variants.map(\.options), configuration: configuration)
-        let bar = ProgressBar(settings.run.progress, uploads: { manager.cache.uploadProgress }) { lists.expectedItems }
+        let bar = ProgressBar(settings.progress, uploads: { manager.cache.uploadProgress }) { lists.expectedItems }
         let interrupts = Interrupts { number in
             if !common.quiet {
                 let running = prefetcher.runningTransfers
                 Terminal.printError(Interrupts.announcement(of: number, finishing: running))
             }
             prefetcher.finishEarly(lists)
-            manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
+            manager.cache.endWaiting(within: RetrievalSettings.patienceAfterSignal)
         } second: {
             // The run ends with what it has, so that its summary and its list of failures are complete.
             prefetcher.cutOff()
@@ -115,8 +136,8 @@ struct PrefetchCommand: Sendable {
         var configuration = ImagePrefetcher.Configuration()
         configuration.maxConcurrentDownloads = settings.jobs
         configuration.maxPerHost = settings.maxPerHost
-        configuration.maxFailures = own.maxFailures
-        configuration.deadline = settings.run.deadline
+        configuration.maxFailures = maxFailures
+        configuration.deadline = settings.deadline
         configuration.grace = settings.options.request.timeout
         if case .shards(let directory, let shards) = destination {
             configuration.exporter = ShardExporter(directory: directory, forms: settings.forms, configuration: shards) {
@@ -141,7 +162,7 @@ struct PrefetchCommand: Sendable {
                     tags.note(outcome)
                     if tags.isFull { worst.raise(to: tags.flush(to: cache, common)) }
                 }
-                bar.update { $0.take(progress) }
+                bar.update { $0.progress = progress }
             case .brokenList(let error):
                 common.report(error, for: nil)
                 worst.raise(to: .usage)
@@ -154,11 +175,7 @@ struct PrefetchCommand: Sendable {
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
         write(outcome)
-        guard let error = outcome.error else {
-            if common.verbose { tell(outcome) }
-            return .success
-        }
-        if error.isCancellation {
+        guard let error = outcome.error, !error.isCancellation else {
             if common.verbose { tell(outcome) }
             return .success
         }
@@ -195,43 +212,27 @@ struct PrefetchCommand: Sendable {
         }
     }
 
-    /// Returns one report for each variant.
     private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
-        let report = report(of: outcome)
+        var common = ItemReport(source: outcome.item.text, name: "")
+        common.place = (list: outcome.item.list, line: outcome.item.line)
+        common.attempts = outcome.attempts
+        common.key = outcome.item.cacheKey(for: settings.options.request)
+        common.columns = outcome.item.recordColumns
+        if case .shards(_, let shards) = destination { common.sample = shards.names.sample(at: outcome.item.position) }
         return settings.variants.indices.map { index in
-            var report = report
+            var report = common
             report.variant = settings.variants[index].name
             switch outcome.ending {
-            case .failed, .notTried: break
+            case .failed(let error): report.error = error
+            case .notTried: report.isNotTried = true
             case .skipped(let files):
+                report.isExported = outcome.item.isExported
                 report.error = outcome.item.recordedFailures[index]
                 if index < files.count { report.cached = (files[index].path, files[index].facts) }
-            case .retrieved(let results):
-                let result = results[index]
-                report.error = result.error
-                report.output = result.output
-                report.left = result.left
-                report.result = try? result.image.get()
+            case .retrieved(let results): report.take(results[index])
             }
             return report
         }
-    }
-
-    /// Returns what the reports of all variants have in common.
-    private func report(of outcome: PrefetchOutcome) -> ItemReport {
-        var report = ItemReport(source: outcome.item.text, name: "")
-        report.place = (list: outcome.item.list, line: outcome.item.line)
-        report.attempts = outcome.attempts
-        report.key = outcome.item.cacheKey(for: settings.options.request)
-        report.columns = outcome.item.recordColumns
-        if case .shards(_, let shards) = destination { report.sample = shards.names.sample(at: outcome.item.position) }
-        switch outcome.ending {
-        case .failed(let error): report.error = error
-        case .notTried: report.isNotTried = true
-        case .skipped: report.isExported = outcome.item.isExported
-        case .retrieved: break
-        }
-        return report
     }
 
     private func conclude(_ report: PrefetchReport) -> ExitStatus {
@@ -248,12 +249,11 @@ struct PrefetchCommand: Sendable {
             Terminal.printError("kf: stopped early: \(report.progress.failed) failed, more than --max-failures allows")
             return .stoppedEarly
         case .deadline:
-            Terminal.printError(RunSettings.deadlineMessage)
+            Terminal.printError(RetrievalSettings.deadlineMessage)
             return .stoppedEarly
         }
     }
 
-    /// What the summary of a run says.
     typealias Summary = (report: PrefetchReport, elapsed: Duration, remote: RemoteCounts?)
 
     private func summarize(_ summary: Summary, _ status: ExitStatus) {
@@ -273,17 +273,14 @@ struct PrefetchCommand: Sendable {
         if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
         let exported = progress.exported == 0 ? "" : " (\(progress.exported) in whole shards)"
         parts.append("\(progress.skipped) cached\(exported)")
-        parts.append("\(progress.failed) failed\(Self.remembered(progress))")
+        let remembered = progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
+        parts.append("\(progress.failed) failed\(remembered)")
         if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
         if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
         let lists = report.brokenLists + report.unreadLists
         let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
         Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
         if let remote { Terminal.printError("kf: remote: \(remote.summary)") }
-    }
-
-    private static func remembered(_ progress: PrefetchProgress) -> String {
-        progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
     }
 
     static let summary: [JSONField<Summary>] = [
@@ -317,38 +314,4 @@ struct PrefetchCommand: Sendable {
         JSONField("seconds", nil) { $0.elapsed },
         RemoteCounts.field { $0.remote },
     ]
-}
-
-/// The settings that `kf prefetch` makes of its own options.
-struct PrefetchSettings: Sendable {
-    var lists = ListOptions()
-    let maxFailures: FailureLimit?
-    let failures: String?
-    let results: String?
-    /// Whether results follow the order of the lists.
-    let isOrdered: Bool
-    let isDryRun: Bool
-    /// Whether a dry run fails when an image is missing.
-    let checks: Bool
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        isDryRun = try arguments[Options.prefetchDryRun]
-        checks = arguments.isBare(Options.check)
-        lists.format = try arguments[Options.inputFormat]
-        lists.urlColumn = try arguments[Options.urlColumn]
-        lists.keyColumn = try arguments[Options.keyColumn]
-        lists.nameColumn = try arguments[Options.nameColumn]
-        lists.headersColumn = try arguments[Options.headersColumn]
-        lists.processColumn = try arguments[Options.processColumn]
-        lists.allowsLocal = try arguments[Options.allowLocal]
-        lists.shard = try arguments[Options.shard]
-        if lists.shard == nil, arguments.isOnCommandLine(Options.shardBy) {
-            throw UsageError(message: "--shard-by needs --shard")
-        }
-        lists.shard?.criterion = try arguments[Options.shardBy]
-        maxFailures = try arguments[Options.maxFailures]
-        failures = try arguments[Options.failures]
-        results = try arguments[Options.results]
-        isOrdered = try arguments[Options.ordered]
-    }
 }

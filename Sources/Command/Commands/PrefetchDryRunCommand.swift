@@ -27,7 +27,6 @@ struct PrefetchDryRunCommand: Sendable {
         return status
     }
 
-    /// The number of items in each state.
     typealias Counts = [PrefetchDryRun.State: Int]
 
     private func look(_ run: PrefetchDryRun, _ lists: PrefetchLists) async -> (Counts, ExitStatus) {
@@ -55,7 +54,7 @@ struct PrefetchDryRunCommand: Sendable {
     private func print(_ finding: PrefetchDryRun.Finding) {
         let source = RequestURL.withoutUserInfo(finding.item.text)
         if common.json {
-            Terminal.print(JSONObject(Record(finding, settings), Self.fields).json)
+            Terminal.print(JSONObject((finding, settings), Self.fields).json)
         } else if !common.quiet {
             Terminal.print("\(finding.state.rawValue)\t\(Terminal.visible(source))")
         }
@@ -64,21 +63,12 @@ struct PrefetchDryRunCommand: Sendable {
         }
     }
 
-    /// An item, as JSON shows it.
-    struct Record: Sendable {
-        let finding: PrefetchDryRun.Finding
-        let key: String?
-        /// The images with the names of their variants.
-        let forms: [(variant: String?, form: PrefetchDryRun.Form)]
+    /// An item, with the variants of its images.
+    typealias Record = (finding: PrefetchDryRun.Finding, settings: RetrievalSettings)
 
-        init(_ finding: PrefetchDryRun.Finding, _ settings: RetrievalSettings) {
-            self.finding = finding
-            key = finding.item.cacheKey(for: settings.options.request)
-            forms = zip(settings.variants, finding.forms).map { ($0.name, $1) }
-        }
-
-        /// The image that is told about: the first one in the worst state.
-        fileprivate var form: PrefetchDryRun.Form? { forms.first { $0.form.state == finding.state }?.form }
+    /// The image that is told about: the first one in the worst state.
+    private static func form(_ record: Record) -> PrefetchDryRun.Form? {
+        record.finding.forms.first { $0.state == record.finding.state }
     }
 
     static let fields: [JSONField<Record>] = [
@@ -87,21 +77,23 @@ struct PrefetchDryRunCommand: Sendable {
         },
         JSONField("list", "The list, and the line in it, from 1.") { $0.finding.item.list },
         JSONField("line", nil) { $0.finding.item.line },
-        JSONField("key", CommonFields.key) { $0.key },
+        JSONField("key", CommonFields.key) { $0.finding.item.cacheKey(for: $0.settings.options.request) },
         JSONField(
             "status",
             "hit, stale (cached, and would be revalidated), missing or invalid; of several variants the worst."
         ) { $0.finding.state.rawValue },
         JSONField("next", "What the next prefetch does first, as cache explain says it; null for an invalid line.") {
-            $0.form?.next.rawValue
+            form($0)?.next.rawValue
         },
-        JSONField("path", CommonFields.path) { $0.form?.path },
+        JSONField("path", CommonFields.path) { form($0)?.path },
         JSONField("expires", "The end of its freshness in seconds since 1970; null when it never ends, or is unknown.")
         {
-            $0.form.flatMap(expires)
+            form($0)?.expires?.seconds
         },
         JSONField.ifPresent("variants", "Each variant, when there are several: name, status, next, path and expires.") {
-            $0.forms.first?.variant == nil ? nil : $0.forms.map { JSONObject(part: $0, variant) }
+            record -> [JSONObject]? in
+            let forms = zip(record.settings.variants, record.finding.forms).map { (variant: $0.name, form: $1) }
+            return forms.first?.variant == nil ? nil : forms.map { JSONObject(part: $0, variant) }
         },
         JSONField("error", "null, or code (a stable number), reason (its name) and message (for people).") {
             $0.finding.error.map { JSONObject(part: $0, ItemReport.failure) }
@@ -111,12 +103,8 @@ struct PrefetchDryRunCommand: Sendable {
     private static let variant: [JSONField<(variant: String?, form: PrefetchDryRun.Form)>] = [
         JSONField("variant", nil) { $0.variant }, JSONField("status", nil) { $0.form.state.rawValue },
         JSONField("next", nil) { $0.form.next.rawValue }, JSONField("path", nil) { $0.form.path },
-        JSONField("expires", nil) { expires($0.form) },
+        JSONField("expires", nil) { $0.form.expires?.seconds },
     ]
-
-    private static func expires(_ form: PrefetchDryRun.Form) -> Int64? {
-        form.expires.flatMap { $0 == .distantFuture ? nil : $0.milliseconds / 1000 }
-    }
 
     static let summary: [JSONField<(counts: Counts, elapsed: Duration)>] = [
         JSONField("hits", "The numbers of items in each state.") { $0.counts[.hit, default: 0] },

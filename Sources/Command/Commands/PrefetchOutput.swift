@@ -7,7 +7,6 @@ final class PrefetchOutput: Sendable {
     /// The maximum number of items whose results wait for those before them, approximately.
     static let mostWaiting = 16_384
 
-    /// The results of one item.
     private struct Part {
         let lines: [String]
         let rows: ResultsFile.Rows?

@@ -3,50 +3,42 @@ import Synchronization
 
 /// The settings that `fetch` and `prefetch` make of `--remote` and its companions.
 struct RemoteSettings: Sendable {
-    let layers: [any CacheLayer]
-    private let writes: Bool
-    private let isRequired: Bool
-    private let wait: Duration?
+    private(set) var layers: [any CacheLayer] = []
     private let dropped: DroppedUploads?
-    private let isVerbose: Bool
+    let apply: @Sendable (inout ImageCache.Configuration) -> Void
 
     init(_ arguments: ParsedArguments, _ transfer: TransferOptions) throws(UsageError) {
-        let addresses = try arguments[Options.remote]
-        let creates = try arguments[Options.remoteWrite]
-        var layers: [any CacheLayer] = []
-        for address in addresses {
+        let writes = try arguments[Options.remoteWrite]
+        for address in try arguments[Options.remote] {
             do throws(KingfisherError) {
                 layers.append(
                     try RemoteCacheLayer.layer(
                         address, options: transfer, environment: arguments.environment,
-                        creates: creates && layers.isEmpty))
+                        creates: writes && layers.isEmpty))
             } catch {
                 throw UsageError(message: "--remote: \(error.message)")
             }
         }
-        self.layers = layers
-        writes = try arguments[Options.remoteWrite]
-        isRequired = try arguments[Options.remoteRequired]
-        wait = try arguments[Options.remoteWait]
-        dropped = try arguments[Options.remoteDropped].map { (path) throws(UsageError) in
+        let (isRequired, wait) = (try arguments[Options.remoteRequired], try arguments[Options.remoteWait])
+        let dropped = try arguments[Options.remoteDropped].map { path throws(UsageError) in
             try DroppedUploads(path, lists: arguments.operands)
         }
-        isVerbose = try arguments[Options.verbose]
+        let isVerbose = try arguments[Options.verbose]
+        self.dropped = dropped
+        apply = { [layers] configuration in
+            configuration.remotes = layers
+            configuration.writesToRemote = writes
+            configuration.requiresRemotes = isRequired
+            configuration.namesImagesNotUploaded = isVerbose
+            configuration.remoteWait = wait
+            if let dropped { configuration.didDropUpload = { dropped.add($0) } }
+        }
         for option in [Options.remoteWrite, Options.remoteRequired] where layers.isEmpty {
             // The environment of a job may set it where the address, a secret, is empty.
             if try arguments[option], arguments.isOnCommandLine(option) {
                 throw UsageError(message: "--\(option.spec.name) needs a --remote")
             }
         }
-    }
-
-    func apply(to configuration: inout ImageCache.Configuration) {
-        configuration.remotes = layers
-        configuration.writesToRemote = writes
-        configuration.requiresRemotes = isRequired
-        configuration.namesImagesNotUploaded = isVerbose
-        configuration.remoteWait = wait
-        if let dropped { configuration.didDropUpload = { dropped.add($0) } }
     }
 
     /// Completes the file of `--remote-dropped`, after the cache was closed.
@@ -63,7 +55,6 @@ private final class DroppedUploads: Sendable {
     private struct Dropped: ~Copyable {
         var file: AppendedFile
         var last = ""
-        var problem: String?
     }
 
     private let state: Mutex<Dropped>
@@ -75,9 +66,9 @@ private final class DroppedUploads: Sendable {
     func add(_ source: String) {
         state.withLock { state in
             // The variants of an image come one after the other.
-            guard state.problem == nil, source != state.last else { return }
+            guard source != state.last else { return }
             state.last = source
-            state.problem = state.file.append(Array((source + "\n").utf8))
+            state.file.append(Array((source + "\n").utf8))
         }
     }
 
@@ -85,13 +76,12 @@ private final class DroppedUploads: Sendable {
     func finish() -> String? {
         state.withLock { state in
             state.file.empty()
-            return state.problem
+            return state.file.problem
         }
     }
 }
 
 extension RemoteCounts {
-    /// The counts in words.
     var summary: String {
         var parts = [EntryText.count(Int(hits), "hit"), EntryText.count(Int(misses), "miss", "misses")]
         if errors > 0 { parts.append(EntryText.count(Int(errors), "error")) }
@@ -101,7 +91,6 @@ extension RemoteCounts {
         return parts.joined(separator: ", ")
     }
 
-    /// The member of a summary.
     static func field<Record>(_ value: @escaping @Sendable (Record) -> RemoteCounts?) -> JSONField<Record> {
         JSONField(
             "remote",

@@ -2,11 +2,8 @@ import KFCore
 
 /// The content of a report. Its memory depends on what the page shows, not on the size of the cache.
 struct ReportContent: Sendable {
-    struct Picture: Sendable {
-        let entry: CachedEntry
-        /// A small WebP.
-        let bytes: [UInt8]
-    }
+    /// A thumbnail: a small WebP.
+    typealias Picture = (entry: CachedEntry, bytes: [UInt8])
 
     static let listLength = 20
     private static let pictureSide = 200.0
@@ -17,11 +14,8 @@ struct ReportContent: Sendable {
     let now = Timestamp.now()
     /// Whether the page shows selected entries and not the whole cache.
     let isSelection: Bool
-    private(set) var totals = CacheTotals()
-    private(set) var limit: Int64 = 0
-    private(set) var hosts: [CacheShare] = []
-    private(set) var formats: [CacheShare] = []
-    private(set) var ages: [CacheShare] = []
+    /// Nil when there is no cache.
+    let summary: CacheSummary?
     private(set) var largest: [CachedEntry] = []
     private(set) var mostUsed: [CachedEntry] = []
     private(set) var pictures: [Picture] = []
@@ -31,16 +25,14 @@ struct ReportContent: Sendable {
     ) async throws(KingfisherError) {
         self.directory = directory
         isSelection = !selection.selectsAll
-        guard let summary = try await cache.summary(of: selection) else { return }
-        totals = summary.totals
-        limit = summary.limit
-        hosts = summary.hosts
-        formats = summary.formats
-        ages = summary.ages
+        summary = try await cache.summary(of: selection)
+        if summary == nil { return }
         largest = try await Self.first(Self.listLength, .size, of: cache, selection)
         mostUsed = try await Self.first(Self.listLength, .hits, of: cache, selection).filter { $0.hits > 0 }
         pictures = try await Self.draw(thumbnails, cache, selection)
     }
+
+    var totals: CacheTotals { summary?.totals ?? CacheTotals() }
 
     private static func first(
         _ count: Int, _ order: EntryOrder, of cache: ImageCache, _ selection: CacheSelection
@@ -67,7 +59,7 @@ struct ReportContent: Sendable {
             do throws(KingfisherError) {
                 let source = Source.provider(try LocalFileImageDataProvider(path: entry.path))
                 let result = try await manager.retrieveImage(with: source, options: options)
-                pictures.append(Picture(entry: entry, bytes: try await result.data()))
+                pictures.append((entry, try await result.data()))
             } catch {
                 // A file that was removed meanwhile, or is damaged, has no thumbnail.
                 continue
@@ -118,7 +110,7 @@ enum ReportPage {
 
     private static func numbers(_ content: ReportContent) -> String {
         let totals = content.totals
-        let limit = content.limit == 0 ? "no limit" : "of \(ByteText.limit(content.limit))"
+        let limit = content.summary.map(\.limit).flatMap { $0 == 0 ? nil : "of \(ByteText.limit($0))" } ?? "no limit"
         let files = "in \(EntryText.count(totals.objects, "file"))"
         var facts = [
             (EntryText.count(totals.entries, "entry", "entries"), "\(totals.variants) processed"),
@@ -134,13 +126,7 @@ enum ReportPage {
         return "<ul class=\"numbers\">\n\(items.joined(separator: "\n"))\n</ul>"
     }
 
-    /// One bar of a chart.
-    private struct Bar {
-        let label: String
-        let value: Int64
-        /// The text behind the bar.
-        let text: String
-    }
+    private typealias Bar = (label: String, value: Int64, text: String)
 
     private static func shares(_ shares: [CacheShare]) -> [Bar] {
         var bars = shares.prefix(mostBars).map { share in
@@ -164,12 +150,12 @@ enum ReportPage {
 
     /// A chart of horizontal bars, whose texts keep their size on a narrow screen.
     private static func charts(_ content: ReportContent) -> String {
-        guard content.totals.entries > 0 else { return "" }
+        guard let summary = content.summary, summary.totals.entries > 0 else { return "" }
         return """
             <section class="charts">
-            \(chart("Bytes by host", shares(content.hosts)))
-            \(chart("Bytes by format", shares(content.formats)))
-            \(chart("Entries by age", content.ages.map(age)))
+            \(chart("Bytes by host", shares(summary.hosts)))
+            \(chart("Bytes by format", shares(summary.formats)))
+            \(chart("Entries by age", summary.ages.map(age)))
             </section>
             """
     }
@@ -250,7 +236,6 @@ enum ReportPage {
             """
     }
 
-    /// The attributes by which the script finds and sorts an entry.
     private static func facts(_ entry: CachedEntry) -> String {
         let name = "\(EntryText.name(entry.name, whole: false)) \(entry.facts.format.rawValue)".lowercased()
         let pixels = Double(entry.facts.width ?? 0) * Double(entry.facts.height ?? 0)
@@ -287,19 +272,12 @@ enum ReportPage {
 /// Text for a page. Keys come from anywhere, and none may become markup.
 enum HTMLText {
     static func escaped(_ text: String) -> String {
-        var result = ""
-        for scalar in Terminal.visible(text).unicodeScalars {
-            switch scalar {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "'": result += "&#39;"
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
+        Terminal.visible(text).unicodeScalars.reduce(into: "") { $0 += escapes[$1] ?? String($1) }
     }
+
+    private static let escapes: [Unicode.Scalar: String] = [
+        "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;",
+    ]
 
     /// Returns `file:///…` for an attribute.
     static func fileURL(_ path: String) -> String {

@@ -2,7 +2,6 @@ import KFCore
 
 /// The file of `--results`: a row for each item and variant, with the columns of the item's own record.
 struct ResultsFile: ~Copyable {
-    /// The rows of one item.
     struct Rows: Sendable {
         fileprivate let columns: ListedColumns
         fileprivate let text: String
@@ -26,10 +25,9 @@ struct ResultsFile: ~Copyable {
     private let isDelimited: Bool
     /// The columns of the first row; nil before it, and for jsonl.
     private var columns: ListedColumns?
-    /// The rows that are not written yet.
     private var pending = ""
     /// The reason why rows are missing from the file; nil while none are.
-    private(set) var problem: String?
+    var problem: String? { file.problem }
 
     /// Opens or creates the file, whose name's extension says the format.
     init(_ path: String, lists: [String], _ format: ListFormat?) throws(UsageError) {
@@ -62,7 +60,7 @@ struct ResultsFile: ~Copyable {
             if columns == nil { pending = Self.row(Self.names(rows.columns)) }
             guard rows.columns == .none || columns ?? rows.columns == rows.columns else {
                 flush()
-                problem =
+                file.problem =
                     "\(file.path): the rows of \(rows.list) are missing, its columns are not those of the first list; "
                     + "a .jsonl file can have both"
                 return
@@ -82,7 +80,7 @@ struct ResultsFile: ~Copyable {
 
     mutating func flush() {
         guard !pending.isEmpty, problem == nil else { return }
-        problem = file.append(Array(pending.utf8))
+        file.append(Array(pending.utf8))
         pending = ""
     }
 

@@ -7,7 +7,12 @@ struct RetrievalSettings: Sendable {
     let variants: [Variant]
     let jobs: Int
     let maxPerHost: Int
-    let run: RunSettings
+    /// Requests per second to one host.
+    let rate: Double?
+    let deadline: Duration?
+    let progress: ProgressBar.Style
+    /// The progress of one source: only `--progress always` shows it.
+    let progressOfOne: ProgressBar.Style
     let sizeLimit: Int64?
     /// The reason why a result may be in no cache afterwards, as the beginning of a sentence.
     let notStored: String?
@@ -54,25 +59,33 @@ struct RetrievalSettings: Sendable {
         options.negativeTimeToLive = try arguments[negativeTTL]
         options.retryFailed = try arguments[Options.retryFailed]
         if let scale = try arguments[Options.scale] { options.scaleFactor = scale }
-        let network = try NetworkSettings(arguments)
-        options.request = network.request
-        options.retryStrategy = network.retry
-        options.alternativeSources = network.alternatives
+        try options.takeNetwork(arguments)
         self.options = options
         variants = try Variant.all(arguments, options)
         notStored = try Self.notStored(arguments, variants)
         key = try arguments[Options.key]
         jobs = try arguments[Options.jobs]
-        run = try RunSettings(arguments)
+        rate = try arguments[Options.rate]
+        deadline = try arguments[Options.deadline].flatMap { $0 == .zero ? nil : $0 }
+        let choice = try arguments[Options.progress]
+        let interval = arguments.environment["KF_PROGRESS_INTERVAL"].flatMap(ValueText.milliseconds) ?? 30_000
+        progress = ProgressBar.Style(
+            choice, quiet: try arguments[Options.quiet], interval: .milliseconds(max(100, interval)))
+        progressOfOne = choice == .always ? progress : .none
         maxPerHost = min(
             jobs, try arguments[Options.maxPerHost] ?? ImageDownloader.Configuration().maxConnectionsPerHost)
         sizeLimit = try arguments[Options.maxSize]
         lowerLayers = try arguments[Options.cacheFrom]
-        remotes = try RemoteSettings(arguments, network.request.transfer)
+        remotes = try RemoteSettings(arguments, options.request.transfer)
         verifies = try arguments[Options.verify]
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
     }
+
+    /// The wait for another process's lock on the cache after a signal or the deadline.
+    static let patienceAfterSignal = Duration.seconds(1)
+
+    static let deadlineMessage = "kf: stopped early: the deadline has passed"
 
     /// What an exporter needs to know about the variants.
     var forms: [ImageExporter.Form] { variants.map { ImageExporter.Form(variant: $0.name, format: $0.format) } }
@@ -115,7 +128,7 @@ struct RetrievalSettings: Sendable {
     private func cache(_ common: CommonSettings) -> ImageCache {
         common.cache(sizeLimit: sizeLimit, access: isReadOnly ? .readOnly : options.offline ? .existing : .create) {
             $0.lowerLayers = lowerLayers
-            remotes.apply(to: &$0)
+            remotes.apply(&$0)
             $0.verifies = verifies
             $0.synchronizes = synchronizes
             // The time limits of a transfer also bound the wait for another process's lock: one of them while that is
@@ -123,7 +136,7 @@ struct RetrievalSettings: Sendable {
             let bounds = [options.request.timeout, options.request.maxTime].compactMap { $0 }
             $0.lockTimeout = min($0.lockTimeout, bounds.min() ?? $0.lockTimeout)
             $0.longestLockWait = options.request.maxTime
-            $0.lockDeadline = run.deadline.map { .now + $0 }
+            $0.lockDeadline = deadline.map { .now + $0 }
         }
     }
 
@@ -152,7 +165,7 @@ struct RetrievalSettings: Sendable {
         var downloader = ImageDownloader.Configuration()
         downloader.maxConnections = jobs
         downloader.maxConnectionsPerHost = maxPerHost
-        downloader.ratePerHost = run.rate
+        downloader.ratePerHost = rate
         downloader.failuresToOpenCircuit = 10
         if common.verbose {
             let waits = WaitReport()
@@ -242,32 +255,5 @@ struct Variant: Sendable {
             return formats.isEmpty ? [nil] : formats
         }
         return [named]
-    }
-}
-
-/// The settings of a whole run of `fetch` or `prefetch`.
-struct RunSettings: Sendable {
-    /// Requests per second to one host.
-    let rate: Double?
-    /// The time after which nothing new starts.
-    let deadline: Duration?
-    let progress: ProgressBar.Style
-    /// The progress of one source: only `--progress always` shows it.
-    let progressOfOne: ProgressBar.Style
-    /// The wait for another process's lock on the cache after a signal or the deadline.
-    static let patienceAfterSignal = Duration.seconds(1)
-
-    static let deadlineMessage = "kf: stopped early: the deadline has passed"
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        rate = try arguments[Options.rate]
-        deadline = try arguments[Options.deadline].flatMap { $0 == .zero ? nil : $0 }
-        let choice = try arguments[Options.progress]
-        let interval = arguments.environment["KF_PROGRESS_INTERVAL"].flatMap(ValueText.milliseconds).map {
-            max(100, $0)
-        }
-        progress = ProgressBar.Style(
-            choice, quiet: try arguments[Options.quiet], interval: .milliseconds(interval ?? 30_000))
-        progressOfOne = choice == .always ? progress : .none
     }
 }

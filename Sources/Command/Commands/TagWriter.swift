@@ -22,7 +22,6 @@ final class TagWriter: Sendable {
         if tags.isEmpty { return nil }
     }
 
-    /// Whether a batch is ready.
     var isFull: Bool { pending.withLock { $0.names.count + $0.made.count >= Self.batch } }
 
     func note(_ result: RetrieveImageResult) {

@@ -11,7 +11,9 @@ struct AppendedFile: ~Copyable {
     private static let mode: mode_t = 0o600
 
     let path: String
-    private let file: Int32
+    private let file: FileDescriptor
+    /// The reason why records are missing; nil while none are.
+    var problem: String?
     /// Whether what an earlier run has left is gone. What a shell has opened is its own.
     private var isEmptied: Bool
 
@@ -23,23 +25,27 @@ struct AppendedFile: ~Copyable {
         self.path = path
     }
 
-    private static func open(_ path: String, _ option: String, _ lists: [String]) throws(UsageError) -> Int32 {
+    private static func open(
+        _ path: String, _ option: String, _ lists: [String]
+    ) throws(UsageError) -> FileDescriptor {
         guard !path.isEmpty, path != "-" else { throw UsageError(message: "\(option) needs the name of a file") }
         if let list = lists.first(where: { isSameFile(path, $0) }) {
             throw UsageError(message: "\(option) would overwrite the list \(list)")
         }
-        let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (OpenFileName.is(path) ? 0 : O_NOFOLLOW)
-        var file = Glibc.open(path, flags, mode)
-        // A link is replaced, as by every output. `unlink` fails where a folder on the way is a loop of links.
-        if file < 0, errno == ELOOP, unlink(path) == 0 { file = Glibc.open(path, flags | O_EXCL, mode) }
-        guard file >= 0 else {
-            throw UsageError(message: "\(option): cannot write \(path): \(String(cString: strerror(errno)))")
-        }
-        guard flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
-            Glibc.close(file)
+        var flags = O_WRONLY | O_CREAT | O_APPEND | (OpenFileName.is(path) ? 0 : O_NOFOLLOW)
+        while true {
+            do throws(StorageError) {
+                let file = try FileDescriptor.open(path, flags, mode: mode)
+                if flock(file.raw, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK { return file }
+            } catch .system(_, _, ELOOP) where flags & O_EXCL == 0 && unlink(path) == 0 {
+                // A link is replaced, as by every output. `unlink` fails where a folder on the way is a loop of links.
+                flags |= O_EXCL
+                continue
+            } catch {
+                throw UsageError(message: "\(option): cannot write \(path): \(error.reason)")
+            }
             throw UsageError(message: "\(option): another process is writing \(path)")
         }
-        return file
     }
 
     /// Returns whether two paths lead to the same regular file. `-` is standard input.
@@ -50,37 +56,26 @@ struct AppendedFile: ~Copyable {
         return isThere && status.st_dev == own.st_dev && status.st_ino == own.st_ino
     }
 
-    deinit { close(file) }
-
-    /// Appends records. Returns the reason why they are missing; nil when they are written. Leaves none of them after a
-    /// failure, so that the file ends with a whole record.
-    mutating func append(_ bytes: [UInt8]) -> String? {
+    /// Appends records, unless earlier ones are missing. Leaves none of them after a failure, so that the file ends with a
+    /// whole record.
+    mutating func append(_ bytes: [UInt8]) {
+        guard problem == nil else { return }
         empty()
-        return bytes.withUnsafeBytes { bytes in
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let count = write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-                if count > 0 {
-                    rest = rest.dropFirst(count)
-                } else if errno != EINTR {
-                    let reason = String(cString: strerror(errno))
-                    remove(last: bytes.count - rest.count)
-                    return "\(path): \(reason)"
-                }
+        do throws(StorageError) {
+            let status = try file.status()
+            do throws(StorageError) {
+                try bytes.withBytes { bytes throws(StorageError) in try file.write(bytes) }
+            } catch {
+                if status.isRegularFile { ftruncate(file.raw, status.st_size) }
+                throw error
             }
-            return nil
+        } catch {
+            problem = "\(path): \(error.reason)"
         }
     }
 
-    /// Removes what an earlier run has left.
     mutating func empty() {
-        if !isEmptied { ftruncate(file, 0) }
+        if !isEmptied { ftruncate(file.raw, 0) }
         isEmptied = true
-    }
-
-    private func remove(last count: Int) {
-        var status = stat()
-        guard count > 0, fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
-        ftruncate(file, status.st_size - off_t(count))
     }
 }

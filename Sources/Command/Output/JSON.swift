@@ -4,10 +4,8 @@ import KFCore
 struct JSONObject: JSONValue {
     private var text = "{"
 
-    /// An empty object.
     init() {}
 
-    /// An object inside another one.
     init<Record>(part record: Record, _ fields: [JSONField<Record>]) { add(record, fields) }
 
     /// One line of output: the schema, and the record's fields.
@@ -73,7 +71,6 @@ extension JSONField {
         Self(name: name, meaning: meaning) { if let value = value($0) { $1.add(name, value) } }
     }
 
-    /// The same member of a larger record.
     func of<Whole>(_ part: @escaping @Sendable (Whole) -> Record) -> JSONField<Whole> {
         let add = add
         return JSONField<Whole>(name: name, meaning: meaning) { add(part($0), &$1) }

@@ -53,7 +53,6 @@ final class ProgressBar: Sendable {
         state.withLock { change(&$0.figures) }
     }
 
-    /// Removes the bar for good.
     func end() {
         guard style != .none else { return }
         timer?.cancel()
@@ -83,11 +82,8 @@ final class ProgressBar: Sendable {
 extension ProgressBar.Style {
     /// The style for `--progress` on this terminal; `-q` turns progress off.
     init(_ choice: ProgressChoice, quiet: Bool, interval: Duration = .seconds(30)) {
-        guard !quiet else {
-            self = .none
-            return
-        }
         switch choice {
+        case _ where quiet: self = .none
         case .never: self = .none
         case .always: self = .bar
         case .auto:
@@ -100,22 +96,13 @@ extension ProgressBar.Style {
 
 /// The figures of a run, and their text for a given width.
 struct ProgressFigures: Sendable {
-    var completed = 0
-    var cached = 0
-    var failed = 0
-    /// The number of failed items that made no request.
-    var remembered = 0
-    /// The number of items that a run did not try, or cut off, at its end.
-    var dropped = 0
-    var bytes: Int64 = 0
+    var progress = PrefetchProgress()
     /// The number of items; nil while it is unknown.
     var expected: Int?
     /// The uploads to a remote that have ended, and all; nil when none is left.
     var uploads: (done: Int, total: Int)?
     /// Whether only uploads are left.
     var isOver = false
-    /// What the run still has to do.
-    var outlook = PrefetchOutlook()
     /// The size of the only download in bytes: its bytes are then shown in place of items. Nil without such a download,
     /// and zero while the size is unknown.
     var size: Int64?
@@ -129,29 +116,19 @@ struct ProgressFigures: Sendable {
     private static let widestBar = 30
     private static let narrowestBar = 8
 
-    private var transfers: Int { completed + failed - remembered }
+    private var transfers: Int { progress.completed + progress.failed - progress.remembered }
 
-    var done: Int { completed + cached + failed + dropped }
+    private var done: Int { progress.finished }
 
-    /// Takes the counts of a run.
-    mutating func take(_ progress: PrefetchProgress) {
-        completed = progress.completed
-        cached = progress.skipped
-        failed = progress.failed
-        remembered = progress.remembered
-        dropped = progress.cancelled + progress.notTried
-        bytes = progress.bytes
-        outlook = progress.outlook
-    }
+    private var bytes: Int64 { progress.bytes }
 
-    /// Updates the averages with the last `seconds`.
     mutating func measure(seconds: Double) {
         guard seconds > 0 else { return }
         itemRate.add(Double(done), seconds)
         byteRate.add(Double(bytes), seconds)
         let transfers = Double(transfers)
         // The time of cached items before the first transfer says nothing about transfers.
-        if transfers > 0 || outlook.waiting > 0 { transferRate.add(transfers, seconds) }
+        if transfers > 0 || progress.outlook.waiting > 0 { transferRate.add(transfers, seconds) }
     }
 
     /// At most `width - 1` characters: a full row makes some terminals scroll.
@@ -194,12 +171,12 @@ struct ProgressFigures: Sendable {
         } else {
             parts.append("\(done) done")
         }
-        if failed > 0 { parts.append("\(failed) failed") }
+        if progress.failed > 0 { parts.append("\(progress.failed) failed") }
         if let left { parts.append("\(left) left") }
         parts.append("\(Int(itemRate.value.rounded()))/s")
         parts.append(ByteText.bytes(bytes))
         parts.append("\(ByteText.bytes(Int64(byteRate.value)))/s")
-        if cached > 0 { parts.append("\(cached) cached") }
+        if progress.skipped > 0 { parts.append("\(progress.skipped) cached") }
         return parts
     }
 
@@ -221,7 +198,7 @@ struct ProgressFigures: Sendable {
             seconds = Double(size - bytes) / byteRate.value
         } else {
             guard let expected, expected > done, transfers > 0, transferRate.value > 0 else { return nil }
-            let transfers = outlook.transfers(unread: max(0, expected - done - outlook.waiting))
+            let transfers = progress.outlook.transfers(unread: max(0, expected - done - progress.outlook.waiting))
             guard transfers >= 0.5 else { return nil }
             seconds = transfers / transferRate.value
         }

@@ -14,19 +14,12 @@ enum ExitStatus: Int32, Comparable {
     case interrupted = 130
     case terminated = 143
 
-    static func < (a: ExitStatus, b: ExitStatus) -> Bool { a.gravity < b.gravity }
+    /// All of them, the gravest last.
+    private static let order: [ExitStatus] = [
+        .success, .someFailed, .stoppedEarly, .cacheFailed, .usage, .interrupted, .terminated,
+    ]
 
-    private var gravity: Int {
-        switch self {
-        case .success: 0
-        case .someFailed: 1
-        case .stoppedEarly: 2
-        case .cacheFailed: 3
-        case .usage: 4
-        case .interrupted: 5
-        case .terminated: 6
-        }
-    }
+    static func < (a: ExitStatus, b: ExitStatus) -> Bool { order.prefix { $0 != b }.contains(a) }
 
     mutating func raise(to status: ExitStatus) { self = max(self, status) }
 }
@@ -84,12 +77,7 @@ final class Interrupts {
 
     /// The message that tells what the first signal does.
     static func announcement(of number: Int32, finishing downloads: Int) -> String {
-        let what =
-            switch downloads {
-            case 0: "stopping"
-            case 1: "finishing 1 download"
-            default: "finishing \(downloads) downloads"
-            }
+        let what = downloads == 0 ? "stopping" : "finishing \(EntryText.count(downloads, "download"))"
         return number == SIGINT
             ? "kf: \(what); press Ctrl-C again to stop now" : "kf: terminated, \(what); a second SIGTERM stops now"
     }

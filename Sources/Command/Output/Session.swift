@@ -10,7 +10,6 @@ package final class Session: Sendable {
     let errors: Int32
     /// The errno of the first failed write of a result; 0 while all succeeded.
     let failure = Atomic<Int32>(0)
-    /// The value of `--color`.
     let color = Mutex(ColorChoice.auto)
     let messages = RepeatedMessages()
     let line = StatusLine()
@@ -31,7 +30,6 @@ package final class Session: Sendable {
 
     private static let present = Mutex(Session(environment: [:]))
 
-    /// Makes this session the one that runs.
     func begin() { Self.present.withLock { $0 = self } }
 
     /// Keeps the manager of the command as long as the session. The session of a process is never released: the end of the

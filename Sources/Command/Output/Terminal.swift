@@ -22,7 +22,6 @@ enum Terminal {
         }
     }
 
-    /// Prints a result.
     static func print(_ line: String) {
         let session = Session.current
         let code = session.line.around(line + "\n", { write($0, to: session.output) }, isMessage: false)
@@ -35,16 +34,10 @@ enum Terminal {
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
     /// Prints a message of one line on standard error. Control characters in it are escaped.
-    static func printError(_ line: String) {
-        let line = visible(line)
-        say(ColorChoice.isOn ? ColorChoice.message(line) : line)
-    }
+    static func printError(_ line: String) { say(ColorChoice.message(visible(line))) }
 
     /// Prints the reason of a failure, as `printError` does but in red.
-    static func printFailure(_ line: String) {
-        let line = visible(line)
-        say(ColorChoice.isOn ? ColorChoice.failure(line) : line)
-    }
+    static func printFailure(_ line: String) { say(ColorChoice.failure(visible(line))) }
 
     /// Prints help, which has several lines and nothing to escape.
     static func printHelpAsError(_ text: String) { say(text) }
@@ -105,7 +98,6 @@ final class StatusLine: Sendable {
         }
     }
 
-    /// Removes the line.
     func clear() { show { _ in "" } }
 
     /// Writes text above the line and returns what `write` returns. A message and the line are one write.
@@ -149,8 +141,7 @@ final class StatusLine: Sendable {
 enum ColorChoice: String, CaseIterable, Sendable {
     case auto, always, never
 
-    /// Whether messages have colours now.
-    static var isOn: Bool {
+    private static var isOn: Bool {
         let session = Session.current
         switch session.color.withLock({ $0 }) {
         case .always: return true
@@ -163,17 +154,18 @@ enum ColorChoice: String, CaseIterable, Sendable {
         }
     }
 
-    /// Puts the program's name in bold and the word `warning:` in yellow.
+    /// Puts the program's name in bold and the word `warning:` in yellow, if messages have colours.
     static func message(_ line: String) -> String {
+        guard isOn, line.hasPrefix("kf:") else { return line }
         let warning = "kf: warning: "
         if line.hasPrefix(warning) {
             return "\u{1b}[1mkf:\u{1b}[0m \u{1b}[1;33mwarning:\u{1b}[0m \(line.dropFirst(warning.count))"
         }
-        return line.hasPrefix("kf:") ? "\u{1b}[1mkf:\u{1b}[0m\(line.dropFirst(3))" : line
+        return "\u{1b}[1mkf:\u{1b}[0m\(line.dropFirst(3))"
     }
 
-    /// Puts the program's name in red.
+    /// Puts the program's name in red, if messages have colours.
     static func failure(_ line: String) -> String {
-        line.hasPrefix("kf:") ? "\u{1b}[1;31mkf:\u{1b}[0m\(line.dropFirst(3))" : line
+        isOn && line.hasPrefix("kf:") ? "\u{1b}[1;31mkf:\u{1b}[0m\(line.dropFirst(3))" : line
     }
 }

@@ -6,7 +6,6 @@ final class WaitReport: Sendable {
     /// The time until which each host rests, as far as it was told.
     private let rests = Mutex<[String: ContinuousClock.Instant]>([:])
 
-    /// Tells that a retrieval is retried after a delay.
     static func tell(_ context: RetryContext, _ delay: Duration, of count: Int) {
         let name = Terminal.visible(RequestURL.redacted(context.source.name))
         Terminal.printError(

@@ -59,6 +59,11 @@ public final class ImageExporter: Sendable {
         public let path: String
         /// Whether the file existed and was left as it is, so that it may have another image.
         public let isLeft: Bool
+
+        package init(path: String, isLeft: Bool) {
+            self.path = path
+            self.isLeft = isLeft
+        }
     }
 
     /// The greatest depth of folders that a source's path can make.
@@ -100,7 +105,6 @@ public final class ImageExporter: Sendable {
         return sources.withLock { $0.contains(file) }
     }
 
-    /// The device and inode of a file.
     private struct FileID: Hashable {
         let device: UInt64
         let inode: UInt64
@@ -143,21 +147,13 @@ public final class ImageExporter: Sendable {
         return Claim(names, taken: taken)
     }
 
-    /// Creates the directory. Throws `outputFailed` (4002).
-    package func prepare() throws(KingfisherError) { try makeFolders("") }
-
     /// Writes a copy and returns its file. `form` is the index among the forms. Throws `outputFailed` (4002).
     public func export(
         _ result: RetrieveImageResult, form: Int = 0, _ claim: Claim
     ) async throws(KingfisherError) -> Copy {
-        try await Self.blocking { [self] () throws(KingfisherError) in try exportNow(result, form: form, claim) }
-    }
-
-    /// Runs blocking work on the threads for export.
-    package static func blocking<Value: Sendable>(
-        _ work: @escaping @Sendable () throws(KingfisherError) -> Value
-    ) async throws(KingfisherError) -> Value {
-        try await WorkerPool.exporting.run(work)
+        try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in
+            try exportNow(result, form: form, claim)
+        }
     }
 
     /// Writes a copy on the calling thread, like `export`.
@@ -166,22 +162,19 @@ public final class ImageExporter: Sendable {
     ) throws(KingfisherError) -> Copy {
         var names = claim.names
         names.variant = forms[form].variant
-        let empty = template.columns.first { names.columns[$0]?.isEmpty ?? true }
-        if let empty {
+        if let empty = template.columns.first(where: { names.columns[$0]?.isEmpty ?? true }) {
             throw .processorError(reason: .outputFailed(detail: "not written: its column '\(empty)' is empty"))
         }
         let sha256 = try result.digest()
-        let found = OutputTemplate.Findings(
-            facts: result.facts, sha256: sha256, hash: Self.digest("\(sha256)@\(result.identifier)").hex)
+        let hash = Self.digest("\(sha256)@\(result.identifier)").hex
         // Eight digits can be equal for two images, by chance or on purpose. The whole hash cannot.
-        let digits = [claim.taken.contains(form) ? 8 : 0, 8, 64]
-        for digits in digits {
-            let suffix = digits == 0 ? "" : "-\(found.hash.prefix(digits))"
-            guard let name = template.name(names, found, suffix: suffix) else {
+        for digits in [claim.taken.contains(form) ? 8 : 0, 8, 64] {
+            let suffix = digits == 0 ? "" : "-\(hash.prefix(digits))"
+            guard let name = template.name(names, (result.facts, sha256, hash), suffix: suffix) else {
                 throw .processorError(reason: .outputFailed(detail: "the template gives an invalid file name"))
             }
             // The bytes tell equal images of several sources from others.
-            let image = Self.digest(found.hash).prefix
+            let image = Self.digest(hash).prefix
             guard claims?.claim(Self.digest(name).prefix, for: image) ?? image == image else { continue }
             try makeFolders(name)
             let path = directory == "." ? name : "\(directory)/\(name)"
@@ -195,7 +188,7 @@ public final class ImageExporter: Sendable {
         throw .processorError(reason: .outputFailed(detail: "not written: another image has its name"))
     }
 
-    private func makeFolders(_ name: String) throws(KingfisherError) {
+    func makeFolders(_ name: String) throws(KingfisherError) {
         var path = directory
         for part in [nil] + name.split(separator: "/").dropLast().map(Optional.some) {
             if let part { path += "/\(part)" }

@@ -34,7 +34,7 @@ extension ImageExporter: PrefetchExporter {
     public var problem: KingfisherError? { nil }
 
     /// Creates the directory. Throws `outputFailed` (4002).
-    public func prepare(forms: [KingfisherOptions]) throws(KingfisherError) { try prepare() }
+    public func prepare(forms: [KingfisherOptions]) throws(KingfisherError) { try makeFolders("") }
 
     /// Claims the names of an item's copies.
     public func visit(_ item: inout PrefetchItem, identity: String) {
@@ -45,19 +45,32 @@ extension ImageExporter: PrefetchExporter {
 
     /// Writes the copies of an item's images.
     public func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
-        guard case .retrieved(var results) = outcome.ending, let claim = outcome.item.claim else { return outcome }
+        guard let claim = outcome.item.claim else { return outcome }
+        return outcome.exported { image, form throws(KingfisherError) in try exportNow(image, form: form, claim) }
+    }
+
+    /// Does nothing.
+    public func finish(isWhole: Bool) {}
+}
+
+extension PrefetchOutcome {
+    /// Returns the outcome with the places and errors of what `write` makes of each retrieved image. `write` returns nil
+    /// for an image that is no file of its own. With `isForgiven`, the error of storing an image is dropped before.
+    package func exported(
+        isForgiven: Bool = false,
+        _ write: (RetrieveImageResult, _ form: Int) throws(KingfisherError) -> ImageExporter.Copy?
+    ) -> PrefetchOutcome {
+        guard case .retrieved(var results) = ending else { return self }
         for form in results.indices {
             guard case .success(let image) = results[form].image else { continue }
+            if isForgiven { results[form].problem = nil }
             do throws(KingfisherError) {
-                let copy = try exportNow(image, form: form, claim)
+                guard let copy = try write(image, form) else { continue }
                 if copy.isLeft { results[form].left = copy.path } else { results[form].output = copy.path }
             } catch {
                 results[form].problem = error
             }
         }
-        return PrefetchOutcome(item: outcome.item, ending: .retrieved(results), attempts: outcome.attempts)
+        return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: attempts)
     }
-
-    /// Does nothing.
-    public func finish(isWhole: Bool) {}
 }

@@ -92,7 +92,7 @@ extension OutputTarget {
 
     static func write(_ bytes: [UInt8], to file: borrowing FileDescriptor) throws(KingfisherError) {
         do {
-            try bytes.withUnsafeBytes { bytes in Result { () throws(StorageError) in try file.write(bytes) } }.get()
+            try bytes.withBytes { bytes throws(StorageError) in try file.write(bytes) }
         } catch {
             throw OutputFile.failure(error)
         }

@@ -11,13 +11,11 @@ package enum TerminalPicture {
         case kitty
         /// The iTerm2 protocol: a PNG in one escape sequence.
         case iTerm2
-        /// Sixels, by libsixel.
         case sixel
         /// Two pixels per character, in 24 bits or in the 256 colours of xterm.
         case blocks(isTrueColor: Bool)
     }
 
-    /// Whether libsixel is available.
     package static var hasSixel: Bool { SixelPicture.isAvailable }
 
     /// The assumed size of a character in pixels, if the terminal does not report it.
@@ -38,13 +36,13 @@ package enum TerminalPicture {
                 let source = try ImageDecoder.decode(bytes, options: options.decode)
                 guard case .blocks(let isTrueColor) = form else {
                     let image = try fitted(source, columns * characterWidth, rows * characterHeight, options)
-                    if case .sixel = form { return try SixelPicture.text(image.withAlphaAndColor()) + "\n" }
+                    if case .sixel = form { return try SixelPicture.text(rgba(image)) + "\n" }
                     let data = Base64.encode(try ImageEncoder.encode(image, as: .png, options: EncodeOptions()))
                     if case .kitty = form { return kitty(data) }
                     return "\u{1b}]1337;File=inline=1:\(data)\u{7}\n"
                 }
                 let image = try fitted(source, columns, rows * 2, options)
-                return try blocks(image.withAlphaAndColor(), isTrueColor)
+                return try blocks(rgba(image), isTrueColor)
             }
         } catch {
             throw KingfisherError(processing: error, identifier: "show")
@@ -60,6 +58,11 @@ package enum TerminalPicture {
             let size = SizeSpec(width: max(1, (w * scale).rounded()), height: max(1, (h * scale).rounded()))
         else { return image }
         return try ResizingImageProcessor(size: size).process(.image(image), options: options)
+    }
+
+    /// Returns the first frame in sRGB, as 8-bit RGBA.
+    private static func rgba(_ image: Image) throws(ImagingError) -> Bitmap {
+        try image.convertedToSRGB().bitmap.expanded(to: .rgba)
     }
 
     private static func kitty(_ data: String) -> String {
@@ -111,30 +114,4 @@ package enum TerminalPicture {
 
     /// Returns the nearest level of the cube, whose levels are 0, 95, 135, 175, 215 and 255.
     private static func level(_ value: Int) -> Int { value < 48 ? 0 : value < 115 ? 1 : min(5, (value - 35) / 40) }
-}
-
-extension Image {
-    /// Returns the first frame in sRGB, as 8-bit RGBA.
-    fileprivate func withAlphaAndColor() throws(ImagingError) -> Bitmap {
-        let source = try convertedToSRGB().bitmap
-        var result = try Bitmap(width: source.width, height: source.height, format: .rgba)
-        let (format, width, height) = (source.format, source.width, source.height)
-        let step = format.channelCount
-        try source.withUnsafeRows { (from) throws(ImagingError) in
-            try result.withUnsafeMutableRows { to in
-                for y in 0..<height {
-                    let target = to.row(y)
-                    for x in 0..<width {
-                        func sample(_ channel: Int) -> UInt8 {
-                            format.depth == .eight
-                                ? from.row(y)[x * step + channel] : UInt8(from.row16(y)[x * step + channel] >> 8)
-                        }
-                        for channel in 0..<3 { target[4 * x + channel] = sample(format.isGray ? 0 : channel) }
-                        target[4 * x + 3] = format.hasAlpha ? sample(step - 1) : 255
-                    }
-                }
-            }
-        }
-        return result
-    }
 }

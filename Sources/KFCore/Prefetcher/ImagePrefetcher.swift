@@ -166,7 +166,7 @@ public final class ImagePrefetcher: Sendable {
         let inbox = PrefetchInbox()
         var run = PrefetchRun(configuration, window: DescriptorLimit.bound(Self.window))
         do {
-            try await ImageExporter.blocking { [self] () throws(KingfisherError) in try prepare() }
+            try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try prepare() }
             // Images that cannot be stored need not be fetched.
             if configuration.fillsCache, let problem = try await manager.cache.diskProblem(),
                 !forms[0].value.onlyFromCache
@@ -195,7 +195,9 @@ public final class ImagePrefetcher: Sendable {
         if let exporter = configuration.exporter {
             let isWhole = run.isWhole
             do throws(KingfisherError) {
-                try await ImageExporter.blocking { () throws(KingfisherError) in try exporter.finish(isWhole: isWhole) }
+                try await WorkerPool.exporting.run { () throws(KingfisherError) in
+                    try exporter.finish(isWhole: isWhole)
+                }
             } catch {
                 run.stop(.failed(error))
             }

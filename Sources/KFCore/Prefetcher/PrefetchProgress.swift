@@ -29,7 +29,7 @@ public struct PrefetchProgress: Sendable, Equatable {
     /// The outlook of the run.
     package var outlook = PrefetchOutlook()
 
-    init() {}
+    package init() {}
 
     /// The number of items that have ended.
     public var finished: Int { skipped + failed + completed + cancelled + notTried }

@@ -13,7 +13,6 @@ final class Bell: Sendable {
         writing = FileDescriptor(taking: ends[1], path: "pipe")
     }
 
-    /// Wakes the thread, permanently.
     func ring() {
         var byte: UInt8 = 1
         // A full pipe has already been written to.

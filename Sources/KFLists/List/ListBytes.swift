@@ -13,7 +13,6 @@ struct ListBytes: ~Copyable, Sendable {
     private let bell: Bell
     /// Whether reading never waits, so that the bell need not end it.
     private let isRegular: Bool
-    /// Whether the bell has ended the bytes.
     private(set) var wasStopped = false
     private var inflater: GzipInflater?
     private var isSniffed = false
@@ -22,7 +21,7 @@ struct ListBytes: ~Copyable, Sendable {
     /// The number of decompressed bytes that `next` has returned.
     private(set) var given: Int64 = 0
     /// The corresponding position in the file, in bytes.
-    var position: Int64 { bytesRead - Int64(inflater?.waiting ?? 0) }
+    private(set) var position: Int64 = 0
 
     /// Creates a reader. Ringing the bell ends the bytes, unless they are those of a regular file.
     init(_ file: consuming FileDescriptor, isRegular: Bool, bell: Bell) {
@@ -34,6 +33,7 @@ struct ListBytes: ~Copyable, Sendable {
     /// Returns the bytes since the last call; empty at the end. Throws `ListProblem.damaged` where compressed bytes
     /// break off, after returning those before.
     mutating func next() throws -> [UInt8] {
+        defer { position = bytesRead - Int64(inflater?.waiting ?? 0) }
         let bytes = try unpacked()
         given += Int64(bytes.count)
         return bytes
@@ -41,26 +41,21 @@ struct ListBytes: ~Copyable, Sendable {
 
     private mutating func unpacked() throws -> [UInt8] {
         while !atEnd {
-            if let inflater {
-                let bytes = try inflater.next()
-                if !bytes.isEmpty { return bytes }
-            }
+            if let bytes = try inflater?.next(), !bytes.isEmpty { return bytes }
             let packed = try read()
-            if packed.isEmpty { return try end() }
+            if packed.isEmpty {
+                atEnd = true
+                try inflater?.finish()
+                return []
+            }
             if !isSniffed {
                 isSniffed = true
                 // The second byte may not have arrived yet. No list of text begins with the first.
                 if packed[0] == GzipInflater.magic { inflater = try GzipInflater() }
             }
-            guard let inflater else { return packed }
-            inflater.feed(packed)
+            if inflater == nil { return packed }
+            inflater?.feed(packed)
         }
-        return []
-    }
-
-    private mutating func end() throws -> [UInt8] {
-        atEnd = true
-        try inflater?.finish()
         return []
     }
 
@@ -72,46 +67,31 @@ struct ListBytes: ~Copyable, Sendable {
             inflater = nil
             return []
         }
-        var problem: StorageError?
+        var read = Result<Int, StorageError>.success(0)
         let bytes = [UInt8](unsafeUninitializedCapacity: Self.block) { buffer, count in
-            do throws(StorageError) {
-                count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-            } catch {
-                problem = error
-            }
+            read = Result { () throws(StorageError) in try file.read(into: UnsafeMutableRawBufferPointer(buffer)) }
+            count = (try? read.get()) ?? 0
         }
-        if let problem { throw problem }
-        bytesRead += Int64(bytes.count)
+        bytesRead += Int64(try read.get())
         return bytes
     }
 }
 
 /// A streaming gzip decompressor for concatenated members, like gunzip. Each piece has a bounded size, regardless of
 /// the compression ratio.
-final class GzipInflater: Sendable {
+struct GzipInflater: ~Copyable, Sendable {
     static let magic: UInt8 = 0x1f
-
-    private struct Inflation: ~Copyable {
-        /// Allocated separately, because zlib keeps its address. `unsafe` is safe: it is only used under the lock of
-        /// the state.
-        nonisolated(unsafe) let stream: UnsafeMutablePointer<z_stream>
-        /// Compressed bytes, and how many of them zlib has consumed.
-        var input: [UInt8] = []
-        var taken = 0
-        var isInMember = false
-        /// Whether the last piece was full, so that zlib may hold more.
-        var mayHoldMore = false
-        var problem: ListProblem?
-
-        deinit {
-            inflateEnd(stream)
-            stream.deallocate()
-        }
-    }
-
     private static let block = 1 << 17
 
-    private let state: Mutex<Inflation>
+    /// Allocated separately, because zlib keeps its address. `unsafe` is safe: one thread at a time uses the list's bytes.
+    private nonisolated(unsafe) let stream: UnsafeMutablePointer<z_stream>
+    /// Compressed bytes, and how many of them zlib has consumed.
+    private var input: [UInt8] = []
+    private var taken = 0
+    private var isInMember = false
+    /// Whether the last piece was full, so that zlib may hold more.
+    private var mayHoldMore = false
+    private var problem: ListProblem?
 
     /// Throws `ListProblem.damaged` if memory is short.
     init() throws(ListProblem) {
@@ -122,50 +102,46 @@ final class GzipInflater: Sendable {
             stream.deallocate()
             throw .damaged("not enough memory to decompress it")
         }
-        state = Mutex(Inflation(stream: stream))
+        self.stream = stream
+    }
+
+    deinit {
+        inflateEnd(stream)
+        stream.deallocate()
     }
 
     /// Sets the next compressed bytes, after `next` has returned nothing.
-    func feed(_ bytes: [UInt8]) {
-        state.withLock { state in
-            state.input = bytes
-            state.taken = 0
-        }
-    }
+    mutating func feed(_ bytes: [UInt8]) { (input, taken) = (bytes, 0) }
 
     /// Returns the next piece, at most 128 KiB; empty if it needs more input. Bytes before damage are returned first;
     /// the next call throws.
-    func next() throws(ListProblem) -> [UInt8] {
-        try state.withLock { state throws(ListProblem) in
-            if let problem = state.problem { throw problem }
-            while state.taken < state.input.count || state.mayHoldMore {
-                let piece = Self.step(&state)
-                if !piece.isEmpty { return piece }
-                if let problem = state.problem { throw problem }
-            }
-            return []
+    mutating func next() throws(ListProblem) -> [UInt8] {
+        if let problem { throw problem }
+        while waiting > 0 || mayHoldMore {
+            let piece = step()
+            if !piece.isEmpty { return piece }
+            if let problem { throw problem }
         }
+        return []
     }
 
     /// The number of input bytes that zlib has not consumed yet.
-    var waiting: Int { state.withLock { $0.input.count - $0.taken } }
+    var waiting: Int { input.count - taken }
 
     /// Checks that the input ends with a complete member.
     func finish() throws(ListProblem) {
-        try state.withLock { state throws(ListProblem) in
-            if let problem = state.problem { throw problem }
-            if state.isInMember { throw .damaged("the gzip data is truncated") }
-        }
+        if let problem { throw problem }
+        if isInMember { throw .damaged("the gzip data is truncated") }
     }
 
-    private static func step(_ state: inout Inflation) -> [UInt8] {
-        let stream = state.stream
+    private mutating func step() -> [UInt8] {
         var code = Z_OK
-        let start = state.taken
-        if start < state.input.count { state.isInMember = true }
+        let start = taken
+        if start < input.count { isInMember = true }
         var left = 0
+        let (stream, block) = (stream, Self.block)
         let piece = [UInt8](unsafeUninitializedCapacity: block) { output, count in
-            state.input.withUnsafeMutableBufferPointer { input in
+            input.withUnsafeMutableBufferPointer { input in
                 stream.pointee.next_in = input.baseAddress.map { $0 + start }
                 stream.pointee.avail_in = UInt32(input.count - start)
                 stream.pointee.next_out = output.baseAddress
@@ -175,19 +151,19 @@ final class GzipInflater: Sendable {
             }
             count = output.count - Int(stream.pointee.avail_out)
         }
-        state.taken = state.input.count - left
-        state.mayHoldMore = false
+        taken = input.count - left
+        mayHoldMore = false
         switch code {
         case Z_STREAM_END:
-            state.isInMember = false
+            isInMember = false
             inflateReset(stream)
         case Z_OK, Z_BUF_ERROR:
-            state.mayHoldMore = stream.pointee.avail_out == 0
+            mayHoldMore = stream.pointee.avail_out == 0
             // zlib always consumes its input. If it did not, this check prevents an endless loop.
-            if left > 0, piece.isEmpty, state.taken == start { state.problem = .damaged("the gzip data is damaged") }
+            if left > 0, piece.isEmpty, taken == start { problem = .damaged("the gzip data is damaged") }
         default:
             let detail = stream.pointee.msg.map { String(cString: $0) } ?? "error \(code)"
-            state.problem = .damaged("the gzip data is damaged: \(detail)")
+            problem = .damaged("the gzip data is damaged: \(detail)")
         }
         return piece
     }

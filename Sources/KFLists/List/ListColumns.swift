@@ -1,6 +1,3 @@
-import KFSystem
-import KFTerms
-
 /// The columns or members of a list by their meaning. Those other than the URL's are used only if the options name them.
 struct ListRoles<Place: Sendable>: Sendable {
     let url: Place
@@ -101,30 +98,6 @@ struct ListColumns {
 
     /// Returns whether a field in the URL's place is a column name.
     private static func isName(_ field: String) -> Bool { !field.contains("/") && !field.contains(":") }
-}
-
-/// A request header that a list sets for one image.
-enum ListHeader {
-    /// Headers of the connection and of message framing.
-    private static let refused: Set<String> = [
-        "host", "connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
-    ]
-
-    /// Checks a header. Throws `ListProblem.record` for an invalid name, line breaks and other control characters, and
-    /// headers that a list may not set.
-    static func checked(_ name: String, _ value: String) throws(ListProblem) -> (name: String, value: String) {
-        guard FieldText.isName(name) else {
-            throw .record("'\(name.prefix(100))' is not a valid header name")
-        }
-        guard FieldText.isValue(value) else {
-            throw .record("the header '\(name.prefix(100))' has a line break or another control character")
-        }
-        let lower = name.lowercased()
-        guard !refused.contains(lower), !lower.hasPrefix("proxy-"), !RequestOptions.isReserved(lower) else {
-            throw .record("a list may not set the header '\(name)'")
-        }
-        return (name, value)
-    }
 }
 
 /// The parser of the fields of one record of comma- or tab-separated values (RFC 4180).

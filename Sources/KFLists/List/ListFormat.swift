@@ -21,8 +21,6 @@ public enum ListFormat: String, Sendable, CaseIterable {
         self = known.first { name.hasSuffix($0.suffix) }?.format ?? .lines
     }
 
-    var rule: RecordSplitter.Rule { delimiter.map { .quoted(delimiter: $0) } ?? .lines }
-
     var delimiter: UInt8? {
         switch self {
         case .csv: UInt8(ascii: ",")

@@ -5,7 +5,6 @@ import KFTerms
 struct ListParser {
     private let format: ListFormat
     private let options: ListOptions
-    /// The path of the list, which its items name.
     private let path: String
     private var columns: ListColumns?
     private var members: ListRoles<MemberPath>?
@@ -42,7 +41,7 @@ struct ListParser {
         do throws(ListProblem) {
             if let problem = record.problem { throw problem }
             records += 1
-            if records == 1 { try Self.check(record, format, options) }
+            if records == 1 { try check(record) }
             guard isJSON || format.delimiter != nil else {
                 guard let text = try line(record.content) else { return nil }
                 facts.text = text
@@ -112,9 +111,7 @@ struct ListParser {
     }
 
     /// Refuses what is no list, by its first record. Throws `ListProblem.unusable` with the way to make it one.
-    private static func check(
-        _ record: ListRecord, _ format: ListFormat, _ options: ListOptions
-    ) throws(ListProblem) {
+    private func check(_ record: ListRecord) throws(ListProblem) {
         let marks: [[UInt8]] = [[0xff, 0xfe], [0xfe, 0xff]]
         if marks.contains(where: record.bytes.starts) {
             throw .unusable("it is UTF-16 text; iconv -f UTF-16 -t UTF-8 makes a list of it")

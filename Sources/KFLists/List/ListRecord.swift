@@ -1,10 +1,8 @@
 /// A record of a list: a line, or several lines if its quoted fields contain line breaks.
 struct ListRecord: Sendable {
-    /// The number of its first line, from 1.
     let line: Int
     /// The bytes as they were read, line break included; empty if the record was too long to keep.
     let bytes: ArraySlice<UInt8>
-    /// The problem, if it is already known.
     var problem: ListProblem?
 
     /// The bytes without the line break: LF, CR LF or CR.
@@ -17,7 +15,6 @@ struct ListRecord: Sendable {
     var firstVisible: UInt8? { content.first { $0 != 0x20 && $0 != 0x09 } }
 }
 
-/// A problem with a list or one of its records.
 enum ListProblem: Error, Equatable {
     /// The list cannot be read beyond this point.
     case damaged(String)

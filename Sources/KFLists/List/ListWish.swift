@@ -1,4 +1,5 @@
 import KFSystem
+import KFTerms
 
 /// The raw fields of a csv, tsv or jsonl record, before they are interpreted.
 struct ListWish {
@@ -63,13 +64,13 @@ struct ListWish {
         for (name, place) in roles.copies { copies[name] = try texts(place) }
         self.copies = copies
         urls = found.compactMap { $0?.trimmed }
-        (self.headers, problem) = Self.catching { () throws(ListProblem) in try roles.headers.map(headers) ?? [] }
-    }
-
-    private static func catching(
-        _ headers: () throws(ListProblem) -> [(name: String, value: String)]
-    ) -> ([(name: String, value: String)], ListProblem?) {
-        do throws(ListProblem) { return (try headers(), nil) } catch { return ([], error) }
+        do throws(ListProblem) {
+            self.headers = try roles.headers.map(headers) ?? []
+            problem = nil
+        } catch {
+            self.headers = []
+            problem = error
+        }
     }
 
     /// Returns the key of a URL. A key that several URLs share would be one image: later ones get their index, from 1,
@@ -79,13 +80,10 @@ struct ListWish {
         return keys[0].map { "\($0)[\(index)]" }
     }
 
-    /// Returns the name of a URL's copy.
     func name(of index: Int) -> String? { Self.value(names, index) }
 
-    /// Returns the values of the columns that the name of a URL's copy uses.
     func columns(of index: Int) -> [String: String] { copies.compactMapValues { Self.value($0, index) } }
 
-    /// Returns the processor of a URL's image.
     func processor(of index: Int) -> String? { Self.value(processors, index) }
 
     private static func value(_ values: [String?], _ index: Int) -> String? {
@@ -114,8 +112,7 @@ struct ListWish {
                 // The message does not show the line: it may be a secret without its colon.
                 throw .record("a header must have the form 'Name: value'")
             }
-            return try ListHeader.checked(
-                String(line[..<colon]), String(line[line.index(after: colon)...]).trimmed)
+            return try header(String(line[..<colon]), String(line[line.index(after: colon)...]).trimmed)
         }
     }
 
@@ -126,7 +123,26 @@ struct ListWish {
         guard case .object(let members) = value else { throw .record("\"\(name)\" is not an object of strings") }
         return try members.map { member throws(ListProblem) in
             guard let value = member.value.string else { throw .record("\"\(name)\" is not an object of strings") }
-            return try ListHeader.checked(member.name, value)
+            return try header(member.name, value)
         }
+    }
+
+    /// Headers of the connection and of message framing.
+    private static let refused: Set<String> = [
+        "host", "connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
+
+    /// Checks a header. Throws `ListProblem.record` for an invalid name, line breaks and other control characters, and
+    /// headers that a list may not set.
+    private static func header(_ name: String, _ value: String) throws(ListProblem) -> (name: String, value: String) {
+        guard FieldText.isName(name) else { throw .record("'\(name.prefix(100))' is not a valid header name") }
+        guard FieldText.isValue(value) else {
+            throw .record("the header '\(name.prefix(100))' has a line break or another control character")
+        }
+        let lower = name.lowercased()
+        guard !refused.contains(lower), !lower.hasPrefix("proxy-"), !RequestOptions.isReserved(lower) else {
+            throw .record("a list may not set the header '\(name)'")
+        }
+        return (name, value)
     }
 }

@@ -41,7 +41,6 @@ struct MemberPath: Equatable, Sendable, CustomStringConvertible {
         return rest
     }
 
-    /// Returns what is left of a value; nil for the value of the path itself.
     private static func removed(_ steps: ArraySlice<Step>, from json: StrictJSON) -> StrictJSON? {
         guard let step = steps.first else { return nil }
         let rest = steps.dropFirst()

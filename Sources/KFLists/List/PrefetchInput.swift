@@ -1,7 +1,6 @@
 import KFTerms
 import Synchronization
 
-/// The input of a prefetcher.
 package protocol PrefetchInput: Sendable {
     /// Returns the next items. `visit` is called for each of them, one at a time and in their order.
     func next(visiting visit: PrefetchVisit?) async -> PrefetchReading
@@ -18,10 +17,8 @@ extension PrefetchInput {
     package func next() async -> PrefetchReading { await next(visiting: nil) }
 }
 
-/// A visit of an item in the order of the input.
 package typealias PrefetchVisit = @Sendable (inout PrefetchItem) -> Void
 
-/// The result of reading an input.
 package enum PrefetchReading: Sendable {
     case items([PrefetchItem])
     /// A list could not be read to its end; the next one may be readable.
@@ -32,22 +29,11 @@ package enum PrefetchReading: Sendable {
 
 /// Sources as input, block by block: an array, or the operands of a command.
 package final class PrefetchSources: PrefetchInput {
-    /// A source with its name in reports.
-    package struct Operand: Sendable {
-        let text: String
-        let source: Result<Source, KingfisherError>
-        let read: Reader?
+    /// A source with its name in reports. `read` replaces the source, by which the copies of the image are named.
+    package typealias Operand = (text: String, source: Result<Source, KingfisherError>, read: Reader?)
 
-        /// Reads a source that takes time, such as standard input.
-        package typealias Reader = @Sendable () async -> Result<Source, KingfisherError>
-
-        /// Creates an operand. `read` replaces `source`, by which the copies of the image are named.
-        package init(_ text: String, _ source: Result<Source, KingfisherError>, read: Reader? = nil) {
-            self.text = text
-            self.source = source
-            self.read = read
-        }
-    }
+    /// Reads a source that takes time, such as standard input.
+    package typealias Reader = @Sendable () async -> Result<Source, KingfisherError>
 
     private struct State {
         var rest: Range<Int>
@@ -70,12 +56,12 @@ package final class PrefetchSources: PrefetchInput {
 
     package convenience init(_ sources: [Source]) {
         self.init(1..<sources.count + 1) { number in
-            Operand(sources[number - 1].name, .success(sources[number - 1]))
+            (sources[number - 1].name, .success(sources[number - 1]), nil)
         }
     }
 
     package func next(visiting visit: PrefetchVisit?) async -> PrefetchReading {
-        let (items, read) = state.withLock { state -> ([PrefetchItem], Operand.Reader?) in
+        let (items, read) = state.withLock { state -> ([PrefetchItem], Reader?) in
             var items: [PrefetchItem] = []
             while items.count < block, let number = state.rest.first {
                 let operand = operand(number)
@@ -83,7 +69,7 @@ package final class PrefetchSources: PrefetchInput {
                 // The others do not wait for one that takes time.
                 if read != nil, !items.isEmpty { break }
                 state.rest.removeFirst()
-                var item = makeItem(number, operand.text, operand.source)
+                var item = makeItem(number, operand)
                 visit?(&item)
                 items.append(item)
                 if read != nil { return (items, read) }
@@ -92,7 +78,7 @@ package final class PrefetchSources: PrefetchInput {
         }
         guard let only = items.first else { return .end(unread: 0) }
         guard let read else { return .items(items) }
-        var item = makeItem(only.number, only.text, await read())
+        var item = makeItem(only.number, (only.text, await read(), nil))
         item.claim = only.claim
         return .items([item])
     }
@@ -104,15 +90,12 @@ package final class PrefetchSources: PrefetchInput {
     package func abandon() -> [PrefetchItem] {
         state.withLock { state in
             defer { state.rest = state.rest.suffix(0) }
-            return state.rest.map { number in
-                let operand = operand(number)
-                return makeItem(number, operand.text, operand.source)
-            }
+            return state.rest.map { makeItem($0, operand($0)) }
         }
     }
 
-    private func makeItem(_ number: Int, _ text: String, _ source: Result<Source, KingfisherError>) -> PrefetchItem {
-        var item = PrefetchItem(.init(line: number, text: text, source: source))
+    private func makeItem(_ number: Int, _ operand: Operand) -> PrefetchItem {
+        var item = PrefetchItem(.init(line: number, text: operand.text, source: operand.source))
         (item.number, item.position) = (number, number - first + 1)
         return item
     }

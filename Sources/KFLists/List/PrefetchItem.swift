@@ -4,7 +4,6 @@ import KFTerms
 
 /// An item of a list. What the list says is in one object that copies share.
 public struct PrefetchItem: Sendable {
-    /// What a list says about an item.
     package struct Facts: Sendable {
         var list = ""
         let line: Int
@@ -21,7 +20,6 @@ public struct PrefetchItem: Sendable {
         var name: String?
         var columns: [String: String] = [:]
         package var processor: (any ImageProcessor)?
-        /// The number of items of the record.
         var siblings = 1
     }
 
@@ -100,7 +98,6 @@ extension PrefetchItem {
         return source.cacheKey(for: request)
     }
 
-    /// Whether the item's record has columns or members.
     package var hasColumns: Bool { facts.layout?.isOfList == true }
 
     /// The names of the columns that all records of the list have; nil for a list of lines or objects.

@@ -36,7 +36,6 @@ public final class PrefetchLists: PrefetchInput {
     private let state: Mutex<Reading>
     private let position = Atomic<Int64>(0)
     private let items = Atomic<Int>(0)
-    /// The time of `finish`.
     private let finished = Mutex<ContinuousClock.Instant?>(nil)
     private let phase = Atomic(Phase.reading)
     private let bell: Bell
@@ -74,17 +73,16 @@ public final class PrefetchLists: PrefetchInput {
     /// Returns the errors of the lists that cannot be read: missing files, directories, and files without permission.
     package static func unreadable(_ paths: [String]) -> [KingfisherError] {
         paths.compactMap { path in
-            var status = stat()
-            var code: Int32 = 0
-            if (path == "-" ? fstat(0, &status) : stat(path, &status)) != 0 {
-                code = errno
-            } else if status.isDirectory {
-                code = EISDIR
-            } else if path != "-", access(path, R_OK) != 0 {
-                code = errno
-            }
-            return code == 0 ? nil : PrefetchList.failure(path, describe(errno: code))
+            let isDirectory = status(of: path)?.isDirectory
+            if isDirectory == false, path == "-" || access(path, R_OK) == 0 { return nil }
+            return PrefetchList.failure(path, describe(errno: isDirectory == true ? EISDIR : errno))
         }
+    }
+
+    private static func status(of path: String) -> stat? {
+        if path != "-" { return stat(path, followingLinks: true) }
+        var status = stat()
+        return fstat(0, &status) == 0 ? status : nil
     }
 
     /// The time for which lists are read on after `finish`.
@@ -184,8 +182,7 @@ public final class PrefetchLists: PrefetchInput {
     private static func size(_ paths: [String]) -> Int64? {
         var sum: Int64 = 0
         for path in paths {
-            var status = stat()
-            guard (path == "-" ? fstat(0, &status) : stat(path, &status)) == 0, status.isRegularFile else { return nil }
+            guard let status = status(of: path), status.isRegularFile else { return nil }
             sum += Int64(status.st_size)
         }
         return sum
@@ -194,7 +191,6 @@ public final class PrefetchLists: PrefetchInput {
     private static func isRegular(_ path: String) -> Bool { size([path]) != nil }
 }
 
-/// One open list.
 struct PrefetchList: ~Copyable, Sendable {
     let path: String
     /// The size in bytes; nil if it is not a regular file.
@@ -220,7 +216,7 @@ struct PrefetchList: ~Copyable, Sendable {
             throw Self.failure(path, error.reason)
         }
         let format = options.format ?? ListFormat(fileName: path)
-        splitter = RecordSplitter(format.rule)
+        splitter = RecordSplitter(delimiter: format.delimiter)
         parser = ListParser(format, options, path: path)
     }
 
@@ -237,7 +233,6 @@ struct PrefetchList: ~Copyable, Sendable {
     /// The members that the options name and no object has had so far.
     var absentMembers: [String] { parser.absent.map(\.text) }
 
-    /// Whether the run ended before the list.
     var wasStopped: Bool { bytes.wasStopped }
 
     /// The bytes of the file whose items have been returned; approximate for a compressed file.
@@ -292,13 +287,5 @@ struct PrefetchList: ~Copyable, Sendable {
     static func failure(_ path: String, _ detail: String) -> KingfisherError {
         let name = path == "-" ? "standard input" : path
         return .sourceError(reason: .dataProviderError(detail: "\(name): \(detail)"))
-    }
-}
-
-extension StorageError {
-    /// The message without the path, because the list's name is clearer.
-    fileprivate var reason: String {
-        if case .system(_, _, let code) = self { return describe(errno: code) }
-        return message
     }
 }

@@ -3,13 +3,6 @@ import Glibc
 /// A splitter of a list's bytes into records, independent of block boundaries. It returns one record at a time, because
 /// a block of line breaks has more records than memory should hold.
 struct RecordSplitter {
-    enum Rule: Equatable {
-        /// A record is a line.
-        case lines
-        /// A record ends with a line break outside quotes: LF, CR LF, or CR alone. This byte separates fields.
-        case quoted(delimiter: UInt8)
-    }
-
     /// The maximum length of a list's record, in bytes.
     static let longest = 1 << 20
     /// The maximum number of bytes to skip for the next line. A sparse file may be one line of terabytes.
@@ -24,7 +17,7 @@ struct RecordSplitter {
         case carriageReturn
     }
 
-    private let rule: Rule
+    private let delimiter: UInt8?
     private let longest: Int
     private var buffer: [UInt8] = []
     /// The start of the record, and the position up to which it has been scanned.
@@ -44,9 +37,10 @@ struct RecordSplitter {
     private var isFirst = true
     private var isFinished = false
 
-    /// `longest`: the maximum length of a record, in bytes.
-    init(_ rule: Rule, longest: Int = Self.longest) {
-        self.rule = rule
+    /// With a `delimiter` of fields, a record ends with a line break outside quotes: LF, CR LF, or CR alone. Without one, a
+    /// record is a line. `longest`: the maximum length of a record, in bytes.
+    init(delimiter: UInt8?, longest: Int = Self.longest) {
+        self.delimiter = delimiter
         self.longest = longest
     }
 
@@ -92,10 +86,7 @@ struct RecordSplitter {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         if !isFinished, buffer.count < mark.count, mark.starts(with: buffer) { return false }
         isFirst = false
-        if buffer.starts(with: mark) {
-            start = mark.count
-            position = start
-        }
+        if buffer.starts(with: mark) { (start, position) = (mark.count, mark.count) }
         return true
     }
 
@@ -104,26 +95,22 @@ struct RecordSplitter {
             if isSkipping {
                 guard let end = lineEnd(from: position) else {
                     skipped += buffer.count - position
-                    start = buffer.count
-                    position = start
+                    (start, position) = (buffer.count, buffer.count)
                     guard skipped > Self.longestSkip else { return nil }
                     let problem = "a line of more than \(Self.longestSkip >> 20) MiB"
                     return ListRecord(line: line, bytes: [], problem: .damaged(problem))
                 }
-                start = end
-                position = end
                 if isOpen(end) {
-                    start -= 1
-                    position = start
+                    (start, position) = (end - 1, end - 1)
                     return nil
                 }
+                (start, position) = (end, end)
                 isSkipping = false
                 skipped = 0
                 line += 1
                 continue
             }
-            let hasEnded = rule == .lines ? findLine() : findRecord()
-            if hasEnded { return cut() }
+            if findRecord() { return cut() }
             if place == .quoted, position < brokenQuotes { return giveUp(Self.openQuote) }
             if position - start >= farthest { return giveUp(place == .quoted ? Self.openQuote : tooLong) }
         }
@@ -143,7 +130,7 @@ struct RecordSplitter {
     }
 
     private mutating func findRecord() -> Bool {
-        guard case .quoted(let delimiter) = rule else { return findLine() }
+        guard let delimiter else { return findLine() }
         var (position, place, newlines) = (position, place, newlines)
         let limit = min(buffer.count, start + farthest)
         let brokenQuotes = brokenQuotes
@@ -203,15 +190,14 @@ struct RecordSplitter {
         isSkipping = end == nil
         if end != nil { line += 1 }
         newlines = 0
-        start = next
-        position = next
+        (start, position) = (next, next)
         place = .fieldStart
         return record
     }
 
     /// Returns the position behind the next line break.
     private func lineEnd(from index: Int) -> Int? {
-        if rule == .lines { return newline(from: index).map { $0 + 1 } }
+        if delimiter == nil { return newline(from: index).map { $0 + 1 } }
         return buffer.withUnsafeBufferPointer { bytes in
             guard let end = bytes[index...].firstIndex(where: { $0 == 0x0a || $0 == 0x0d }) else { return nil }
             let next = end + 1
@@ -221,7 +207,7 @@ struct RecordSplitter {
 
     /// Returns whether the line break before the position may go on with an LF that has not been read.
     private func isOpen(_ end: Int) -> Bool {
-        rule != .lines && end == buffer.count && !isFinished && buffer[end - 1] == 0x0d
+        delimiter != nil && end == buffer.count && !isFinished && buffer[end - 1] == 0x0d
     }
 
     private func newline(from index: Int) -> Int? {

@@ -3,7 +3,6 @@ import KFImaging
 import KFStorage
 import KFSystem
 
-/// The image files in a folder and below.
 package enum ImageFolder {
     /// The maximum depth of folders, and the maximum number of files.
     private static let (deepest, most) = (64, 1_000_000)
@@ -29,14 +28,10 @@ package enum ImageFolder {
             guard let status = stat(path) else { continue }
             if status.isDirectory {
                 if depth < deepest { collect(path, depth: depth + 1, &files) }
-            } else if OutputName.format(of: name) != nil, isRegular(path) {
+            } else if OutputName.format(of: name) != nil, stat(path, followingLinks: true)?.isRegularFile == true {
+                // It can be read without waiting: no FIFO or device.
                 files.append(path)
             }
         }
-    }
-
-    /// Returns whether a file can be read without waiting: not a FIFO or device.
-    private static func isRegular(_ path: String) -> Bool {
-        stat(path, followingLinks: true)?.isRegularFile ?? false
     }
 }

@@ -108,7 +108,6 @@ package struct OutputFile: ~Copyable {
 
 /// The names of files that a process has open already. They are links, and the only ones that outputs follow.
 package enum OpenFileName {
-    /// Returns whether a path is such a name.
     package static func `is`(_ path: String) -> Bool {
         ["/dev/stdout", "/dev/stderr"].contains(path) || path.hasPrefix("/dev/fd/") || path.hasPrefix("/proc/")
     }
@@ -163,7 +162,6 @@ package enum OutputName {
     }
 }
 
-/// The output directory for results.
 package enum OutputDirectory {
     /// Creates the directory if it is missing, with its parents if `parents` is true. Throws `outputFailed` (4002).
     package static func make(_ path: String, parents: Bool = false) throws(KingfisherError) {

@@ -30,20 +30,9 @@ public struct OutputTemplate: Sendable {
         package init() {}
     }
 
-    /// The values of the other fields, which the retrieved image gives.
-    package struct Findings {
-        let facts: ImageFacts
-        /// The SHA-256 of the bytes: 64 hexadecimal digits.
-        let sha256: String
-        /// The SHA-256 of the bytes and the processing: 64 hexadecimal digits.
-        package let hash: String
-
-        package init(facts: ImageFacts, sha256: String, hash: String) {
-            self.facts = facts
-            self.sha256 = sha256
-            self.hash = hash
-        }
-    }
+    /// The values of the other fields, which the retrieved image gives. `sha256` is that of the bytes, and `hash` the SHA-256
+    /// of the bytes and the processing: 64 hexadecimal digits each.
+    package typealias Findings = (facts: ImageFacts, sha256: String, hash: String)
 
     enum Field: Equatable {
         case stem, name, path, folder, ext, host, width, height, format, variant, sha256
@@ -181,28 +170,25 @@ public struct OutputTemplate: Sendable {
     }
 
     private static func text(_ field: Field, _ names: Names, _ found: Findings?) -> String {
-        switch field {
-        case .stem: return OutputName.safe(names.stem)
-        case .name: return OutputName.safeName(names.name)
-        case .path:
-            return (names.folders.map(OutputName.safe) + [OutputName.safeName(names.name)]).joined(separator: "/")
-        case .folder: return names.folders.map(OutputName.safe).joined(separator: "/")
-        case .host: return names.host.isEmpty ? "local" : OutputName.safe(names.host)
-        case .index(let digits): return names.number.digits(digits)
-        case .column(let name): return OutputName.safe(names.columns[name] ?? "")
-        case .variant: return names.variant.map(OutputName.safe) ?? ""
-        case .ext, .width, .height, .format, .sha256, .hash: break
-        }
-        guard let found else { return "\u{0}" }
-        switch field {
-        case .ext: return found.facts.format.fileExtension
-        case .width: return "\(found.facts.width ?? 0)"
-        case .height: return "\(found.facts.height ?? 0)"
-        case .format: return found.facts.format.rawValue
-        case .sha256: return found.sha256
-        case .hash(let digits): return String(found.hash.prefix(digits))
-        default: return ""
-        }
+        let text: String? =
+            switch field {
+            case .stem: OutputName.safe(names.stem)
+            case .name: OutputName.safeName(names.name)
+            case .path:
+                (names.folders.map(OutputName.safe) + [OutputName.safeName(names.name)]).joined(separator: "/")
+            case .folder: names.folders.map(OutputName.safe).joined(separator: "/")
+            case .host: names.host.isEmpty ? "local" : OutputName.safe(names.host)
+            case .index(let digits): names.number.digits(digits)
+            case .column(let name): OutputName.safe(names.columns[name] ?? "")
+            case .variant: names.variant.map(OutputName.safe) ?? ""
+            case .ext: found?.facts.format.fileExtension
+            case .width: found.map { "\($0.facts.width ?? 0)" }
+            case .height: found.map { "\($0.facts.height ?? 0)" }
+            case .format: found?.facts.format.rawValue
+            case .sha256: found?.sha256
+            case .hash(let digits): found.map { String($0.hash.prefix(digits)) }
+            }
+        return text ?? "\u{0}"
     }
 }
 

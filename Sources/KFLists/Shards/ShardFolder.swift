@@ -8,7 +8,7 @@ import KFTerms
 package final class ShardFolder: Sendable {
     package let path: String
     private let directory: FileDescriptor
-    let synchronizes: Bool
+    package let synchronizes: Bool
 
     package init(_ path: String, synchronizes: Bool) throws(StorageError) {
         self.path = path
@@ -24,11 +24,10 @@ package final class ShardFolder: Sendable {
 
     /// Returns whether there is a regular file. Throws for anything else of that name.
     package func has(_ name: String) throws(StorageError) -> Bool {
-        var status = stat()
-        do {
-            try retry("stat", shown(name)) { fstatat(directory.raw, name, &status, AT_SYMLINK_NOFOLLOW) }
-        } catch .system(_, _, let code) where code == ENOENT {
-            return false
+        guard let status = stat(name, in: directory.raw) else {
+            let code = errno
+            if code == ENOENT { return false }
+            throw .system(call: "stat", path: shown(name), errno: code)
         }
         guard status.isRegularFile else { throw .planted(path: shown(name), kind: "not a regular file") }
         return true
@@ -41,7 +40,6 @@ package final class ShardFolder: Sendable {
         return present
     }
 
-    /// Opens or creates a regular file.
     func open(_ name: String, _ flags: Int32) throws(StorageError) -> FileDescriptor {
         let flags = flags | O_NOFOLLOW | O_NONBLOCK
         let file = try FileDescriptor.open(name, in: directory.raw, flags, mode: 0o666, shown: shown(name))
@@ -61,12 +59,10 @@ package final class ShardFolder: Sendable {
         return try .open(Self.hidden(name), in: directory.raw, flags, mode: 0o600, shown: shown(name))
     }
 
-    /// Gives a temporary file its name.
     package func publish(_ name: String) throws(StorageError) {
         try retry("rename", shown(name)) { renameat(directory.raw, Self.hidden(name), directory.raw, name) }
     }
 
-    /// Removes a temporary file.
     package func discard(_ name: String) { unlinkat(directory.raw, Self.hidden(name), 0) }
 
     /// Calls `body`, and gives its error as one of the output.

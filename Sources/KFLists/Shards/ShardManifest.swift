@@ -21,7 +21,7 @@ package final class ShardManifest: Sendable {
         }
     }
 
-    private let folder: ShardFolder
+    package let folder: ShardFolder
     private let lock: FileLock
     private let file: Mutex<FileDescriptor>
     /// The shards that earlier runs have recorded.
@@ -72,13 +72,11 @@ package final class ShardManifest: Sendable {
 
     /// Checks that another part of the data set has the same settings. Throws `outputFailed` (4002).
     package static func check(_ name: String, settings: [String], in folder: ShardFolder) throws(KingfisherError) {
-        let read = Result { () throws(StorageError) in try folder.open(name, O_RDONLY).readAll(limit: mostBytes) }
-        switch read {
-        case .success(let bytes):
-            let (known, shards, _) = try parse(bytes, "\(folder.path)/\(name)", head(settings))
-            if !shards.isEmpty { try check(known, settings, folder) }
-        case .failure(let error): throw OutputFile.failure(error)
+        let bytes = try ShardFolder.failing { () throws(StorageError) in
+            try folder.open(name, O_RDONLY).readAll(limit: mostBytes)
         }
+        let (known, shards, _) = try parse(bytes, "\(folder.path)/\(name)", head(settings))
+        if !shards.isEmpty { try check(known, settings, folder) }
     }
 
     private static func check(

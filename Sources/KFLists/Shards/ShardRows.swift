@@ -14,7 +14,7 @@ package final class ShardRows {
     private let folder: ShardFolder
     private let forms: Int
     private let file: FileDescriptor
-    private var lines = RecordSplitter(.lines, longest: ShardRows.longest)
+    private var lines = RecordSplitter(delimiter: nil, longest: ShardRows.longest)
     private var isAtEnd = false
 
     /// Opens the rows of a shard, `forms` for each item.
@@ -47,9 +47,7 @@ package final class ShardRows {
             if isAtEnd { return nil }
             var bytes = [UInt8](repeating: 0, count: Self.piece)
             let count = try ShardFolder.failing { () throws(StorageError) in
-                try bytes.withUnsafeMutableBytes { bytes in
-                    Result { () throws(StorageError) in try file.read(into: bytes) }
-                }.get()
+                try bytes.withMutableBytes { bytes throws(StorageError) in try file.read(into: bytes) }
             }
             isAtEnd = count == 0
             if isAtEnd { lines.finish() } else { lines.feed(Array(bytes[..<count])) }

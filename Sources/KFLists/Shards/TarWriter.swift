@@ -33,7 +33,6 @@ package final class TarWriter {
         try check(kf_tar_write(tar, bytes.baseAddress, bytes.count))
     }
 
-    /// Writes the end of the archive.
     package func close() throws(StorageError) { try check(kf_tar_close(tar)) }
 
     private func check(_ code: Int32) throws(StorageError) {

@@ -337,20 +337,20 @@ public final class ImageCache: Sendable {
     /// exit.
     package func endWaiting(within span: Duration) {
         patience.end(within: span)
-        remoteStores.withLock { $0 }?.endWaiting(within: span)
+        remoteStores.withLock { $0 }?.uploads?.endWaiting(within: span)
     }
 
     /// The counts of the remotes since the cache was created; nil without any. Those of uploads are complete after
     /// ``close()``.
     public var remoteCounts: RemoteCounts? {
-        configuration.remotes.isEmpty ? nil : remoteStores.withLock { $0 }?.counts ?? RemoteCounts()
+        configuration.remotes.isEmpty ? nil : remoteStores.withLock { $0 }?.log.counts ?? RemoteCounts()
     }
 
     /// The number of uploads to a remote that have ended, and of all; nil when none is left.
-    public var uploadProgress: (done: Int, total: Int)? { remoteStores.withLock { $0 }?.uploadProgress }
+    public var uploadProgress: (done: Int, total: Int)? { remoteStores.withLock { $0 }?.uploads?.progress }
 
     /// The error of a remote that is required: `remoteIsUnavailable` (3017). Nil when there is none.
-    package var remoteProblem: KingfisherError? { remoteStores.withLock { $0 }?.problem }
+    package var remoteProblem: KingfisherError? { remoteStores.withLock { $0 }?.log.problem }
 
     /// Removes the files that this process is writing. For a process that is about to exit at once.
     package func discardTemporaries() { alreadyOpen?.discardTemporaries() }
@@ -364,7 +364,7 @@ public final class ImageCache: Sendable {
         closeNow()
         guard let remotes = remoteStores.withLock({ $0 }) else { return }
         remotes.finish()
-        let counts = remotes.takeUnwritten()
+        let counts = remotes.log.takeUnwritten()
         guard !counts.isZero, let storage = alreadyOpen else { return }
         storage.note(counts)
         closeNow()

@@ -28,7 +28,6 @@ package struct EncodedImage: Sendable {
         content = .file(file, first: try file.read(at: 0, count: Int(min(file.size, Int64(Self.piece)))))
     }
 
-    /// The size in bytes.
     package var size: Int64 {
         switch content {
         case .memory(let bytes): Int64(bytes.count)
@@ -39,17 +38,14 @@ package struct EncodedImage: Sendable {
     /// Calls `body` with the pieces in their order. Blocks.
     package func forEachPiece(_ body: (UnsafeRawBufferPointer) throws(KingfisherError) -> Void) throws(KingfisherError)
     {
-        func pass(_ bytes: [UInt8]) throws(KingfisherError) {
-            try bytes.withUnsafeBytes { bytes in Result { () throws(KingfisherError) in try body(bytes) } }.get()
-        }
         switch content {
-        case .memory(let bytes): try pass(bytes)
+        case .memory(let bytes): try bytes.withBytes(body)
         case .file(let file, let first):
-            try pass(first)
+            try first.withBytes(body)
             var position = Int64(first.count)
             while position < file.size {
                 let bytes = try file.read(at: position, count: Int(min(file.size - position, Int64(Self.piece))))
-                try pass(bytes)
+                try bytes.withBytes(body)
                 position += Int64(bytes.count)
             }
         }

@@ -29,17 +29,12 @@ extension RetrieveImageResult {
         terms.modified(try await decoded())
     }
 
-    private enum Decoding {
-        case image(Image)
-        case damaged(KingfisherError)
-    }
-
     /// Returns the decoded image before the modifier.
     func decoded() async throws(KingfisherError) -> Image {
         if case .memory(let cached, _) = content, let image = cached.image { return image }
         switch try await unlessCancelled({ [self] () throws(KingfisherError) in try decoding() }) {
-        case .image(let image): return image
-        case .damaged(let failure):
+        case .success(let image): return image
+        case .failure(let failure):
             guard let repairer, let asked else { throw failure }
             do throws(KingfisherError) {
                 return try await repairer.repaired(asked, name, sha256: facts.sha256)
@@ -49,9 +44,10 @@ extension RetrieveImageResult {
         }
     }
 
-    private func decoding() throws(KingfisherError) -> Decoding {
+    /// Returns the pixels, or the error of a damaged image. Throws any other error.
+    private func decoding() throws(KingfisherError) -> Result<Image, KingfisherError> {
         // Another call may have made the pixels while this one waited for a thread.
-        if case .memory(let cached, _) = content, let image = cached.image { return .image(image) }
+        if case .memory(let cached, _) = content, let image = cached.image { return .success(image) }
         let bytes = try loadData()
         do throws(ImagingError) {
             let image = try WorkMemory.shared.holding(
@@ -59,18 +55,14 @@ extension RetrieveImageResult {
             ) { () throws(ImagingError) in
                 try terms.serializer.image(with: bytes, options: terms.processing.decode)
             }
-            if case .memory(let cached, let cache) = content {
-                cache.keep(image, of: cached, name)
-            }
-            return .image(image)
+            if case .memory(let cached, let cache) = content { cache.keep(image, of: cached, name) }
+            return .success(image)
         } catch {
             let failure = KingfisherError(processing: error, identifier: identifier)
             guard error.isDamage else { throw failure }
             // The next retrieval finds the damaged file and repairs it.
-            if case .memory(_, let cache) = content {
-                cache.memory.remove(name)
-            }
-            return .damaged(failure)
+            if case .memory(_, let cache) = content { cache.memory.remove(name) }
+            return .failure(failure)
         }
     }
 

@@ -5,13 +5,7 @@ import Synchronization
 
 /// The counts and the messages of a cache's remotes.
 package final class RemoteLog: Sendable {
-    /// Whether a remote that refuses or cannot be reached is an error.
-    private let isRequired: Bool
-    private let writes: Bool
-    /// Whether each image that may not be uploaded is reported.
-    private let namesEach: Bool
-    private let notice: @Sendable (String) -> Void
-    private let didDrop: @Sendable (String) -> Void
+    private let configuration: ImageCache.Configuration
     private let notes = Mutex(Notes())
 
     private struct Notes {
@@ -23,13 +17,7 @@ package final class RemoteLog: Sendable {
         var told: Set<String> = []
     }
 
-    init(_ configuration: ImageCache.Configuration) {
-        isRequired = configuration.requiresRemotes
-        writes = configuration.writesToRemote
-        namesEach = configuration.namesImagesNotUploaded
-        notice = configuration.notice
-        didDrop = configuration.didDropUpload
-    }
+    init(_ configuration: ImageCache.Configuration) { self.configuration = configuration }
 
     var counts: RemoteCounts { notes.withLock { $0.counts } }
 
@@ -52,24 +40,23 @@ package final class RemoteLog: Sendable {
     func drop(_ uploads: [RemoteUpload]) {
         guard !uploads.isEmpty else { return }
         count(\.dropped, uploads.count)
-        for upload in uploads { didDrop(upload.source) }
+        for upload in uploads { configuration.didDropUpload(upload.source) }
     }
 
     /// Reports uploads that were given up at the end of a run.
     func noteDropped(_ number: Int, _ reason: String, of name: String) {
         let what = number == 1 ? "1 image was" : "\(number) images were"
-        let text = "\(what) not uploaded to the remote \(name): \(reason)"
-        fail(text, isFatal: true)
+        fail("\(what) not uploaded to the remote \(name): \(reason)", isFatal: true)
     }
 
     /// Reports something once: the first text of its kind, which is the text itself unless it is given.
     func tellOnce(_ text: String, kind: String? = nil) {
-        if notes.withLock({ $0.told.insert(kind ?? text).inserted }) { notice(text) }
+        if notes.withLock({ $0.told.insert(kind ?? text).inserted }) { configuration.notice(text) }
     }
 
     /// Reports an image that may not be uploaded: the first of its kind, or each one.
     func noteNotUploaded(_ text: String, kind: String = "private") {
-        if namesEach { notice(text) } else { tellOnce(text, kind: kind) }
+        if configuration.namesImagesNotUploaded { configuration.notice(text) } else { tellOnce(text, kind: kind) }
     }
 
     /// Counts a blob that is not what it should be, and reports the first of its kind.
@@ -82,21 +69,20 @@ package final class RemoteLog: Sendable {
 
     /// Reports a change of a remote's health: as the error of a run that requires it, or as a message.
     func note(_ change: RemoteHealth.Change, of name: String) {
-        if case .asksForRest = change, !writes { return }
+        if case .asksForRest = change, !configuration.writesToRemote { return }
         let text = "the remote \(name) \(change.text)"
         // A server that limits the rate asks again and again.
         if case .asksForRest = change { return tellOnce(text, kind: "\(name) asks for a rest") }
-        fail(text, isFatal: change.isFatal)
+        fail(text, isFatal: change != .isBack)
     }
 
     private func fail(_ text: String, isFatal: Bool) {
-        guard isRequired, isFatal else { return notice(text) }
+        guard configuration.requiresRemotes, isFatal else { return configuration.notice(text) }
         notes.withLock { $0.problem = $0.problem ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }
     }
 }
 
 extension RemoteHealth.Change {
-    /// The text behind the name of the remote.
     fileprivate var text: String {
         switch self {
         case .rests(let reason): "is not asked for \(RemoteHealth.rest.roundedSeconds) s: \(reason)"
@@ -105,14 +91,6 @@ extension RemoteHealth.Change {
         case .refusesReading(let reason): "is not used any more: \(reason)"
         case .refusesWriting(let reason): "gets no more uploads: \(reason)"
         case .asksForRest(let span): "gets no uploads for \(span.roundedSeconds) s, as it asks"
-        }
-    }
-
-    /// Whether it ends a run that requires the remote.
-    fileprivate var isFatal: Bool {
-        switch self {
-        case .rests, .uploadsRest, .refusesReading, .refusesWriting: true
-        case .isBack, .asksForRest: false
         }
     }
 }

@@ -6,6 +6,19 @@ import KFSystem
 import KFTerms
 import Synchronization
 
+/// The identity of a remote look-up: calls with equal keys share it.
+struct RemoteKey: Hashable, Sendable {
+    let target: EntryKey
+    let original: EntryKey
+    let inspector: ImageInspector
+    let maxBytes: Int64
+    let caches: [ObjectIdentifier]
+    /// The request headers that an image may vary with; empty when the policy does not regard them.
+    let headers: [String]
+    let isForTarget: Bool
+    let usesStale: Bool
+}
+
 /// The look-up of one image in the remotes, shared by all of its waiters: the entries of the image and of its original,
 /// then the object of the one that can be used.
 ///
@@ -27,7 +40,6 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         }
     }
 
-    /// What the read waits for.
     private enum Step {
         case nothing
         case entries(Remote)
@@ -43,7 +55,6 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         var left = 0
         var entries: [[UInt8]] = [[], []]
         var answers: [CacheLayerAnswer] = [.absent, .absent]
-        /// The remotes that are still to be asked.
         var remotes: ArraySlice<Remote>
         var tries = 0
         /// A stale original, for the case that no remote has a fresh image.
@@ -82,7 +93,6 @@ final class RemoteRead: SharedWork, RemoteWaiter {
 
     deinit { if let room = search.withLock({ $0.room }) { tier.room.change(bytes: -room, count: -1) } }
 
-    /// Starts look-ups together.
     static func start(_ reads: [RemoteRead]) {
         Turn.run { turn in StoreWorkers.shared.add(reads.filter { !$0.ask(&turn) }) }
     }
@@ -218,21 +228,31 @@ final class RemoteRead: SharedWork, RemoteWaiter {
 
     /// Reads the object from the disk cache if it has it, else from the remote.
     private func readObject(_ find: Find, passingOverCache: Bool = false, _ turn: inout Turn) {
-        let cache = place(of: find)
         let entry = find.entry
         if !passingOverCache {
             let sink = sink(for: find)
-            let copied = Result { () throws(StorageError) in
-                try cache.copyObject(entry.object, of: entry.size, to: sink)
-            }
-            if case .success(true) = copied { return check(sink, find, isLocal: true, &turn) }
+            // What cannot be read here is read from the remote.
+            if bestEffort({ try copy(find, to: sink) }) == true { return check(sink, find, isLocal: true, &turn) }
         }
         search.withLock { $0.expect(1, .object(find, sink(for: find))) }
         turn.requests.append(
             CacheLayerRequest(.read, .object, entry.object.hex, limit: entry.size, of: find.remote, for: self))
     }
 
-    /// Returns the cache that the object belongs to.
+    /// Copies the object from the disk cache. Returns false if there is no such object of this size. Blocks.
+    private func copy(_ find: Find, to sink: BodySink) throws -> Bool {
+        guard let storage = place(of: find).alreadyOpen, let file = try storage.openObject(find.entry.object),
+            try Int64(file.status().st_size) == find.entry.size
+        else { return false }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 64)
+        defer { buffer.deallocate() }
+        while true {
+            let count = try file.read(into: buffer)
+            if count == 0 { return true }
+            try sink.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+    }
+
     private func place(of find: Find) -> ImageCache {
         find.key == retrieval.target && !find.isStale ? retrieval.cache : retrieval.originals
     }

@@ -18,18 +18,14 @@ package final class RemoteTier: Sendable {
         let log = RemoteLog(configuration)
         self.log = log
         isRequired = configuration.requiresRemotes
-        let silence = configuration.remoteSilence
         remotes = configuration.remotes.map { layer in
-            Remote(layer, silence: silence) { log.note($0, of: layer.name) }
+            Remote(layer, silence: configuration.remoteSilence) { log.note($0, of: layer.name) }
         }
-        uploads =
-            configuration.writesToRemote
-            ? remotes.first.map {
-                RemoteUploads($0, log, waiting: configuration.remoteWait, until: configuration.lockDeadline)
-            } : nil
+        uploads = remotes.first.flatMap { first in
+            guard configuration.writesToRemote else { return nil }
+            return RemoteUploads(first, log, waiting: configuration.remoteWait, until: configuration.lockDeadline)
+        }
     }
-
-    var problem: KingfisherError? { log.problem }
 
     /// The error of a required remote that is not asked now; nil when there is none.
     var presentProblem: KingfisherError? {
@@ -37,16 +33,8 @@ package final class RemoteTier: Sendable {
         return remotes.contains { $0.isDown } || uploads.map { $0.remote.uploadGate != .open } ?? false ? problem : nil
     }
 
-    var counts: RemoteCounts { log.counts }
-
-    func takeUnwritten() -> RemoteCounts { log.takeUnwritten() }
-
     /// Whether a look-up would be worth while now.
     var isUp: Bool { presentProblem != nil || remotes.contains { !$0.isDown } }
-
-    var uploadProgress: (done: Int, total: Int)? { uploads?.progress }
-
-    func endWaiting(within span: Duration) { uploads?.endWaiting(within: span) }
 
     /// Uploads that are not done at the end of the time are dropped.
     func finish() {

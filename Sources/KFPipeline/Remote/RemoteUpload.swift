@@ -4,11 +4,9 @@ import KFStorage
 import KFTerms
 import Synchronization
 
-/// The upload of one image.
 final class RemoteUpload: StoreWork, RemoteWaiter {
     typealias Origin = (reach: NetworkReach, url: String)
 
-    /// The conditions of an upload.
     struct Terms: Sendable {
         /// The nearest server that the image came from; nil for an image that was made of a cached original.
         var origin: Origin?
@@ -20,10 +18,8 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         var replaces = false
     }
 
-    /// The request in flight.
     private enum Step { case begin, original, reach, check, verify, write, entry }
 
-    /// What follows an answer.
     private enum Next {
         case ask(Step)
         /// Upload the object, unless it is there or another upload brings it.
@@ -37,7 +33,6 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
     private struct Progress {
         var step = Step.begin
         var answer = CacheLayerAnswer.absent
-        /// The entry of the original.
         var entry: [UInt8] = []
         /// The hash of the remote's object, while that is read.
         var hash: SHA256?
@@ -70,7 +65,6 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         progress = Mutex(Progress(isVerified: terms.replaces, replaces: terms.replaces))
     }
 
-    /// The digest of the image's bytes.
     var object: Digest { entry.object }
 
     /// The URL that the image came from, or its key where that is no URL.
@@ -149,7 +143,6 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         return terms.origin != nil && uploads.remote.layer.reach == nil ? .ask(.reach) : .claim
     }
 
-    /// Uploads the object, unless it is there.
     private func claim(_ turn: inout Turn) {
         // An upload that waits may go on, on another thread, before this returns.
         switch uploads.claimObject(entry.object, self) {

@@ -12,7 +12,6 @@ import Synchronization
 /// A fixed number is in progress, and a bounded number waits: for a place, for the end of a pause that the remote needs,
 /// for their own next try, or for an equal object. Only a remote that refuses uploads has all of them dropped.
 final class RemoteUploads: Sendable {
-    /// The greatest number of uploads in progress.
     private static let mostRunning = DescriptorLimit.beside(32)
     /// The number of waiting uploads from which no transfer from an origin starts, until half of them are done. They hold no
     /// bytes: the objects are read from the disk cache.
@@ -36,7 +35,6 @@ final class RemoteUploads: Sendable {
         /// The uploads to be given up, and the number of those of which the program is being told.
         var dropped: [RemoteUpload] = []
         var telling = 0
-        /// The number of all uploads that were queued.
         var total = 0
         /// The time for which the next look at the queue is scheduled.
         var wakes: ContinuousClock.Instant?
@@ -47,7 +45,6 @@ final class RemoteUploads: Sendable {
         var held: [ImageDownloader] = []
         var isPressed = false
 
-        /// The number of uploads that have not ended.
         var left: Int {
             waiting.count + running.count + resting.count + telling
                 + objects.values.reduce(0) { $0 + $1.others.count }

@@ -62,6 +62,12 @@ package enum StorageError: Error, Equatable, Sendable {
         }
     }
 
+    /// The message without the path, for callers that name the file themselves.
+    package var reason: String {
+        if case .system(_, _, let code) = self { return describe(errno: code) }
+        return message
+    }
+
     /// The message for users: one clause without a final stop.
     package var message: String {
         switch self {

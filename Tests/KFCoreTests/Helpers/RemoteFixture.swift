@@ -19,7 +19,7 @@ struct RemoteFixture {
     var manager: KingfisherManager { fixture.manager }
     var cache: ImageCache { fixture.manager.cache }
     var layer: MemoryLayer { layers[0] }
-    var statistics: RemoteCounts { cache.remotes?.counts ?? RemoteCounts() }
+    var statistics: RemoteCounts { cache.remotes?.log.counts ?? RemoteCounts() }
 
     init(
         _ layers: MemoryLayer..., transport: ScriptedTransport, writes: Bool = false, requires: Bool = false,

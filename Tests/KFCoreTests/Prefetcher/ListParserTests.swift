@@ -13,7 +13,7 @@ struct ListParserTests {
         var options = ListOptions()
         change(&options)
         var parser = ListParser(format, options)
-        var splitter = RecordSplitter(format.rule)
+        var splitter = RecordSplitter(delimiter: format.delimiter)
         var found: [PrefetchItem] = []
         for record in splitter.take(Array(text.utf8)) + splitter.end() {
             if let item = try parser.take(record) { found.append(item) }

@@ -20,9 +20,10 @@ struct OutputTemplateTests {
         return names
     }
 
-    private let found = OutputTemplate.Findings(
+    private let found: OutputTemplate.Findings = (
         facts: ImageFacts(format: .jpeg, PixelFacts(width: 20, height: 10, frames: 1), bytes: 5, digest: nil),
-        sha256: String(repeating: "ab", count: 32), hash: String(repeating: "0123456789abcdef", count: 4))
+        sha256: String(repeating: "ab", count: 32), hash: String(repeating: "0123456789abcdef", count: 4)
+    )
 
     @Test(
         "every field",

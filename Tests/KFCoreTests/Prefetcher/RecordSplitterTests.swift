@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Cutting lists into records")
 struct RecordSplitterTests {
-    private static let csv = RecordSplitter.Rule.quoted(delimiter: UInt8(ascii: ","))
+    private static let csv = UInt8(ascii: ",")
 
     private struct Cut: Equatable, CustomStringConvertible {
         let line: Int
@@ -16,29 +16,29 @@ struct RecordSplitterTests {
         var description: String { "\(line): \(text.debugDescription) \(problem ?? "")" }
     }
 
-    private func cut(_ rule: RecordSplitter.Rule, _ blocks: [[UInt8]]) -> [Cut] {
-        var splitter = RecordSplitter(rule)
+    private func cut(_ delimiter: UInt8?, _ blocks: [[UInt8]]) -> [Cut] {
+        var splitter = RecordSplitter(delimiter: delimiter)
         let records = blocks.flatMap { splitter.take($0) } + splitter.end()
         return records.map {
             Cut(line: $0.line, text: String(decoding: $0.content, as: UTF8.self), problem: $0.problem?.message)
         }
     }
 
-    private func cut(_ rule: RecordSplitter.Rule, _ text: String) -> [Cut] { cut(rule, [Array(text.utf8)]) }
+    private func cut(_ delimiter: UInt8?, _ text: String) -> [Cut] { cut(delimiter, [Array(text.utf8)]) }
 
     @Test("lines end with LF or CRLF, the last one with nothing")
     func ends() {
-        #expect(cut(.lines, "a\nb\r\n\nc").map(\.text) == ["a", "b", "", "c"])
-        #expect(cut(.lines, "").isEmpty)
-        #expect(cut(.lines, "\n").map(\.text) == [""])
-        #expect(cut(.lines, "a\rb\n").map(\.text) == ["a\rb"])
-        #expect(cut(.lines, "a,\"b\nc\"").map(\.text) == ["a,\"b", "c\""])
+        #expect(cut(nil, "a\nb\r\n\nc").map(\.text) == ["a", "b", "", "c"])
+        #expect(cut(nil, "").isEmpty)
+        #expect(cut(nil, "\n").map(\.text) == [""])
+        #expect(cut(nil, "a\rb\n").map(\.text) == ["a\rb"])
+        #expect(cut(nil, "a,\"b\nc\"").map(\.text) == ["a,\"b", "c\""])
     }
 
     @Test("the bytes of a record are those that were read")
     func bytes() {
-        for (rule, text) in [(.lines, "a\r\n\nb \n c"), (Self.csv, "a,\"b\r\nc\"\r\n\"\"\"\"\n,\nx")] {
-            var splitter = RecordSplitter(rule)
+        for (delimiter, text) in [(nil, "a\r\n\nb \n c"), (Self.csv, "a,\"b\r\nc\"\r\n\"\"\"\"\n,\nx")] {
+            var splitter = RecordSplitter(delimiter: delimiter)
             let records = splitter.take(Array(text.utf8)) + splitter.end()
             #expect(records.flatMap(\.bytes) == Array(text.utf8))
         }
@@ -62,10 +62,10 @@ struct RecordSplitterTests {
 
     @Test("a byte order mark is not part of the first record")
     func mark() {
-        #expect(cut(.lines, "\u{feff}a\nb").map(\.text) == ["a", "b"])
-        #expect(cut(.lines, "\u{feff}").isEmpty)
-        #expect(cut(.lines, [[0xef], [0xbb], [0xbf, 0x61]]).map(\.text) == ["a"])
-        #expect(cut(.lines, [[0xef]]).count == 1)
+        #expect(cut(nil, "\u{feff}a\nb").map(\.text) == ["a", "b"])
+        #expect(cut(nil, "\u{feff}").isEmpty)
+        #expect(cut(nil, [[0xef], [0xbb], [0xbf, 0x61]]).map(\.text) == ["a"])
+        #expect(cut(nil, [[0xef]]).count == 1)
     }
 
     @Test("a quote that is never closed costs its line, not the list")
@@ -84,8 +84,8 @@ struct RecordSplitterTests {
     func tooLong(block: Int) {
         let text = Array(("a\n" + String(repeating: "x", count: 3 << 20) + "\nb\nc").utf8)
         let blocks = stride(from: 0, to: text.count, by: block).map { Array(text[$0..<min($0 + block, text.count)]) }
-        for rule in [RecordSplitter.Rule.lines, Self.csv] {
-            let records = cut(rule, blocks)
+        for delimiter in [nil, Self.csv] {
+            let records = cut(delimiter, blocks)
             #expect(records.map(\.line) == [1, 2, 3, 4])
             #expect(records.map { $0.problem != nil } == [false, true, false, false])
             #expect(records.map(\.text) == ["a", "", "b", "c"])
@@ -100,12 +100,12 @@ struct RecordSplitterTests {
             "a\tb\n\"c\td\"\n", "\n\n\n", "\r\n\r", "\"a\"b,c\n\"d",
         ]
         for text in texts.map({ Array($0.utf8) }) {
-            for rule in [RecordSplitter.Rule.lines, Self.csv, .quoted(delimiter: 9)] {
-                let whole = cut(rule, [text])
+            for delimiter in [nil, Self.csv, 9] {
+                let whole = cut(delimiter, [text])
                 for at in 0...text.count {
-                    #expect(cut(rule, [Array(text[..<at]), Array(text[at...])].filter { !$0.isEmpty }) == whole)
+                    #expect(cut(delimiter, [Array(text[..<at]), Array(text[at...])].filter { !$0.isEmpty }) == whole)
                 }
-                #expect(cut(rule, text.map { [$0] }) == whole)
+                #expect(cut(delimiter, text.map { [$0] }) == whole)
             }
         }
     }
@@ -118,8 +118,8 @@ struct RecordSplitterTests {
             let text = (0..<Int.random(in: 0..<60, using: &generator)).map { _ in
                 alphabet[Int.random(in: 0..<alphabet.count, using: &generator)]
             }
-            for rule in [RecordSplitter.Rule.lines, Self.csv] {
-                var splitter = RecordSplitter(rule)
+            for delimiter in [nil, Self.csv] {
+                var splitter = RecordSplitter(delimiter: delimiter)
                 var records: [ListRecord] = []
                 var rest = text[...]
                 while !rest.isEmpty {
@@ -132,7 +132,7 @@ struct RecordSplitterTests {
                 var line = 1
                 for record in records {
                     #expect(record.line == line)
-                    line += record.bytes.count { $0 == 0x0a } + (rule != .lines && record.bytes.last == 0x0d ? 1 : 0)
+                    line += record.bytes.count { $0 == 0x0a } + (delimiter != nil && record.bytes.last == 0x0d ? 1 : 0)
                 }
             }
         }

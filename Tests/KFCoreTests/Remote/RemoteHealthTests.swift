@@ -101,7 +101,7 @@ struct RemoteHealthTests {
     func silentProbe() {
         var health = resting()
         #expect(health.admitLookUp(at: at(60)) == .probe)
-        #expect(health.noteSilence("y", at: at(63)) == nil)
+        #expect(health.beginRest("y", at: at(63)) == nil)
         #expect(health.admitLookUp(at: at(63)) == .skip)
         #expect(health.admitLookUp(at: at(123)) == .probe)
     }
@@ -118,7 +118,7 @@ struct RemoteHealthTests {
     @Test("Silence begins a rest at once")
     func silence() {
         var health = RemoteHealth()
-        #expect(health.noteSilence("it does not answer", at: start) == .rests("it does not answer"))
+        #expect(health.beginRest("it does not answer", at: start) == .rests("it does not answer"))
         #expect(health.isDown(at: at(59)) && !health.isDown(at: at(60)))
     }
 

@@ -6,7 +6,6 @@ import Synchronization
 
 /// A shard that is being written. Images are added as they arrive, rows are written in the order of the list.
 final class OpenShard: Sendable {
-    /// A member of the archive.
     struct Member: Sendable {
         let name: String
         let image: EncodedImage
@@ -15,11 +14,10 @@ final class OpenShard: Sendable {
         let row: Int
     }
 
-    private struct Contents {
+    private struct Contents: ~Copyable {
         var tar: TarWriter?
         /// The file of the rows, created when the first rows are written.
-        var rows: RowFile?
-        /// The rows to be written next.
+        var rows: FileDescriptor?
         var written = ""
         /// The rows of items that ended before others, by their index.
         var waiting: [Int: [String]] = [:]
@@ -36,16 +34,15 @@ final class OpenShard: Sendable {
     private static let piece = 1 << 16
 
     private let name: String
-    private let folder: ShardFolder
     private let manifest: ShardManifest
     private let state = Mutex(Contents())
 
-    init(_ name: String, in folder: ShardFolder, _ manifest: ShardManifest) {
+    init(_ name: String, _ manifest: ShardManifest) {
         self.name = name
-        self.folder = folder
         self.manifest = manifest
     }
 
+    private var folder: ShardFolder { manifest.folder }
     private var archive: String { "\(name).tar" }
     private var list: String { "\(name).jsonl" }
 
@@ -96,7 +93,7 @@ final class OpenShard: Sendable {
         let row = Array(rows[member.row].utf8)
         try ShardFolder.failing { () throws(StorageError) in
             try tar.begin(member.rowName, size: Int64(row.count))
-            try row.withUnsafeBytes { row in Result { () throws(StorageError) in try tar.write(row) } }.get()
+            try row.withBytes(tar.write)
         }
     }
 
@@ -120,10 +117,8 @@ final class OpenShard: Sendable {
 
     private func writeRows(_ state: inout Contents) throws(KingfisherError) {
         try ShardFolder.failing { () throws(StorageError) in
-            let rows: RowFile
-            if let open = state.rows { rows = open } else { rows = RowFile(try folder.create(list)) }
-            state.rows = rows
-            try rows.file.write(state.written)
+            if state.rows == nil { state.rows = try folder.create(list) }
+            try state.rows?.write(state.written)
             state.written = ""
         }
     }
@@ -140,7 +135,7 @@ final class OpenShard: Sendable {
         try ShardFolder.failing { () throws(StorageError) in
             try tar.close()
             try folder.synchronize(tar.file)
-            if let rows = state.rows { try folder.synchronize(rows.file) }
+            if folder.synchronizes { try state.rows?.synchronize() }
             try manifest.add(end)
             try folder.publish(list)
             try folder.publish(archive)
@@ -148,11 +143,4 @@ final class OpenShard: Sendable {
         }
         state = Contents(isPublished: true)
     }
-}
-
-/// The file of a shard's rows.
-private final class RowFile {
-    let file: FileDescriptor
-
-    init(_ file: consuming FileDescriptor) { self.file = file }
 }

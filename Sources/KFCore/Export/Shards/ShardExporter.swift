@@ -36,12 +36,6 @@ public final class ShardExporter: PrefetchExporter {
     /// with `code`, `reason` and `message`.
     public typealias Rows = @Sendable (PrefetchOutcome, ShardNames.Sample) -> [String]
 
-    /// The data set on the disk.
-    private struct Place {
-        let folder: ShardFolder
-        let manifest: ShardManifest
-    }
-
     /// The shard of the last visited item.
     private enum Current {
         case open(OpenShard)
@@ -49,11 +43,10 @@ public final class ShardExporter: PrefetchExporter {
     }
 
     private struct Progress {
-        var place: Place?
+        /// The data set on the disk; nil before it is prepared.
+        var manifest: ShardManifest?
         var current: Current?
-        /// The position of the last visited item.
         var position = 0
-        /// The digest of all visited items.
         var digest = SHA256()
         /// The shards with items that have not ended, by their numbers.
         var open: [Int: OpenShard] = [:]
@@ -86,7 +79,7 @@ public final class ShardExporter: PrefetchExporter {
     /// Creates the directory and takes its lock. Removes what killed runs have left. Throws `outputFailed` (4002).
     public func prepare(forms options: [KingfisherOptions]) throws(KingfisherError) {
         try state.withLock { state throws(KingfisherError) in
-            guard state.place == nil else { return }
+            guard state.manifest == nil else { return }
             try TarWriter.load()
             try OutputDirectory.make(directory, parents: configuration.createsFolders)
             let (folder, present) = try ShardFolder.failing { () throws(StorageError) in
@@ -113,7 +106,7 @@ public final class ShardExporter: PrefetchExporter {
                 throw ShardManifest.stranger(file, in: folder)
             }
             for file in files where file.hasPrefix(".") { folder.discard(String(file.dropFirst())) }
-            state.place = Place(folder: folder, manifest: manifest)
+            state.manifest = manifest
         }
     }
 
@@ -135,14 +128,14 @@ public final class ShardExporter: PrefetchExporter {
     public func visit(_ item: inout PrefetchItem, identity: String) {
         let (number, index) = configuration.names.place(of: item.position)
         state.withLock { state in
-            guard state.problem == nil, let place = state.place, !item.isElsewhere else { return }
+            guard state.problem == nil, let manifest = state.manifest, !item.isElsewhere else { return }
             // Items behind the gap have other positions than in the whole list.
             guard !item.followsGap else {
                 state.current = nil
                 return
             }
             do throws(KingfisherError) {
-                if index == 0 { state.current = try begin(number, place, &state) }
+                if index == 0 { state.current = try begin(number, manifest, &state) }
                 state.position = item.position
                 state.digest.update("\(item.text)\n\(identity)\n")
                 state.digest.update(record: item.record)
@@ -151,7 +144,10 @@ public final class ShardExporter: PrefetchExporter {
                 switch state.current {
                 case .published(let shard, let rows):
                     item.isExported = true
-                    if end.items >= shard.items, end != shard { throw changed(number) }
+                    if end.items >= shard.items, end != shard {
+                        throw ShardManifest.refused(
+                            "the list has changed: \(archive(number)) was made of other records; use another directory")
+                    }
                     item.recordedFailures = try rows.failures(
                         of: configuration.names.sample(at: item.position).key)
                     if end.items == shard.items { try rows.finish() }
@@ -165,33 +161,30 @@ public final class ShardExporter: PrefetchExporter {
         }
     }
 
-    private func begin(_ number: Int, _ place: Place, _ state: inout Progress) throws(KingfisherError) -> Current {
+    private func begin(
+        _ number: Int, _ manifest: ShardManifest, _ state: inout Progress
+    ) throws(KingfisherError) -> Current {
         let name = configuration.names.name(of: number)
         let files = ["\(name).tar", "\(name).jsonl"]
-        let present = try ShardFolder.failing { () throws(StorageError) in try place.folder.present(files) }
-        let known = place.manifest.shards[number]
-        if known == nil, let file = present.first { throw ShardManifest.stranger(file, in: place.folder) }
+        let (folder, known) = (manifest.folder, manifest.shards[number])
+        let present = try ShardFolder.failing { () throws(StorageError) in try folder.present(files) }
+        if known == nil, let file = present.first { throw ShardManifest.stranger(file, in: folder) }
         if let known, present == files {
             let rows = try ShardFolder.failing { () throws(StorageError) in
-                try ShardRows(name, forms: forms.count, in: place.folder)
+                try ShardRows(name, forms: forms.count, in: folder)
             }
             return .published(known, rows)
         }
-        let shard = OpenShard(name, in: place.folder, place.manifest)
+        let shard = OpenShard(name, manifest)
         state.open[number] = shard
         return .open(shard)
     }
 
-    private func changed(_ number: Int) -> KingfisherError {
-        let name = configuration.names.name(of: number)
-        return ShardManifest.refused(
-            "the list has changed: \(directory)/\(name).tar was made of other records; use another directory")
-    }
+    private func archive(_ number: Int) -> String { "\(directory)/\(configuration.names.name(of: number)).tar" }
 
     private func shorter(_ number: Int) -> KingfisherError {
-        let name = configuration.names.name(of: number)
-        return ShardManifest.refused(
-            "the list is shorter than the one that \(directory)/\(name).tar was made of; use another directory")
+        ShardManifest.refused(
+            "the list is shorter than the one that \(archive(number)) was made of; use another directory")
     }
 
     private func end(
@@ -208,20 +201,13 @@ public final class ShardExporter: PrefetchExporter {
             let shard = state.withLock({ $0.problem == nil ? $0.open[number] : nil })
         else { return outcome }
         let sample = configuration.names.sample(at: outcome.item.position)
-        var ending = outcome.ending
         var members: [OpenShard.Member] = []
-        if case .retrieved(var results) = ending {
-            for form in results.indices {
-                guard case .success(let image) = results[form].image, results[form].error == nil else { continue }
-                do throws(KingfisherError) {
-                    members.append(member(sample.key, form, image.facts.format, try EncodedImage(image)))
-                } catch {
-                    results[form].problem = error
-                }
+        let ended = outcome.exported { image, form throws(KingfisherError) in
+            if image.storing.diskError == nil {
+                members.append(member(sample.key, form, image.facts.format, try EncodedImage(image)))
             }
-            ending = .retrieved(results)
+            return nil
         }
-        let ended = PrefetchOutcome(item: outcome.item, ending: ending, attempts: outcome.attempts)
         do throws(KingfisherError) {
             let isPublished = try shard.add(index, members, rows: rows(ended, sample))
             if isPublished { state.withLock { $0.open[number] = nil } }
@@ -254,14 +240,14 @@ public final class ShardExporter: PrefetchExporter {
                 state.problem = problem
             }
             if let problem = state.problem { throw problem }
-            guard isWhole, let place = state.place else { return }
+            guard isWhole, let manifest = state.manifest else { return }
             let (number, index) = configuration.names.place(of: state.position)
             var digest = state.digest
             let end = ShardManifest.Shard(number: number, items: index + 1, digest: digest.finish())
             let last = state.position == 0 ? -1 : number
-            for shard in place.manifest.shards.keys.sorted() where shard > last {
-                let name = configuration.names.name(of: shard)
-                let isThere = try ShardFolder.failing { () throws(StorageError) in try place.folder.has("\(name).tar") }
+            for shard in manifest.shards.keys.sorted() where shard > last {
+                let name = "\(configuration.names.name(of: shard)).tar"
+                let isThere = try ShardFolder.failing { () throws(StorageError) in try manifest.folder.has(name) }
                 if isThere { throw shorter(shard) }
             }
             switch state.current {
@@ -271,8 +257,8 @@ public final class ShardExporter: PrefetchExporter {
             }
             if let first = state.open.keys.min() {
                 throw ShardManifest.refused(
-                    "\(directory)/\(configuration.names.name(of: first)).tar is not written, as the cache or a remote lacks "
-                        + "images of it; a repeated run makes it")
+                    "\(archive(first)) is not written, as the cache or a remote lacks images of it; a repeated run makes it"
+                )
             }
         }
     }

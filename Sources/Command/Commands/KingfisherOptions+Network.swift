@@ -1,14 +1,9 @@
 import Glibc
 import KFCore
 
-/// The settings that `fetch` and `prefetch` make of their network options.
-struct NetworkSettings: Sendable {
-    let request: RequestOptions
-    let retry: DelayRetryStrategy
-    let alternatives: [Source]
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        var request = RequestOptions()
+extension KingfisherOptions {
+    /// Takes the network options of `fetch` and `prefetch`.
+    mutating func takeNetwork(_ arguments: ParsedArguments) throws(UsageError) {
         if let timeout = try arguments[Options.timeout] { request.timeout = timeout == .zero ? nil : timeout }
         if let maxTime = try arguments[Options.maxTime] { request.maxTime = maxTime == .zero ? nil : maxTime }
         if let count = try arguments[Options.maxRedirects] { request.maxRedirects = count }
@@ -30,12 +25,11 @@ struct NetworkSettings: Sendable {
         request.deniesPrivateAddresses = try arguments[Options.denyPrivate]
         request.ignoresQuery = try arguments[Options.ignoreQuery]
         request.ignoredParameters = try arguments[Options.keyIgnore]
-        self.request = request
         let count = try arguments[Options.retry]
         var retry = DelayRetryStrategy(maxRetryCount: count, retryInterval: try arguments[Options.retryDelay])
         if try arguments[Options.verbose] { retry.onRetry = { WaitReport.tell($0, $1, of: count) } }
-        self.retry = retry
-        alternatives = try arguments[Options.alternative]
+        retryStrategy = retry
+        alternativeSources = try arguments[Options.alternative]
     }
 
     /// Throws if the file or directory cannot be read. Otherwise each transfer would fail for the same reason.
