@@ -2,51 +2,31 @@ import Glibc
 import KFCore
 import Synchronization
 
-struct CacheListCommand: Sendable {
-    private let common: CommonSettings
-    private let selection: EntrySelection
-    private let order: EntryOrder
-    private let isReversed: Bool
-    private let limit: Int?
-    private let isLong: Bool
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        selection = try EntrySelection(arguments)
-        order = try arguments[Options.sort]
-        isReversed = try arguments[Options.reverse]
-        limit = try arguments[Options.limit]
-        isLong = try arguments[Options.long]
-    }
-
-    func run() async -> ExitStatus {
-        let cache = common.cache(sizeLimit: nil, access: .readOnly)
-        do throws(KingfisherError) {
+enum CacheListCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let common = try CommonSettings(arguments)
+        let selection = try EntrySelection(arguments)
+        let order = try arguments[Options.sort]
+        let isReversed = try arguments[Options.reverse]
+        let limit = try arguments[Options.limit]
+        let isLong = try arguments[Options.long]
+        return common.onCache(access: .readOnly) { cache throws(KingfisherError) in
             guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
-            let hasHeading = Atomic(false)
-            _ = try await cache.list(entries.selection, order: order, reversed: isReversed, limit: limit) {
-                [self] entry in
+            let hasHeading = Atomic(common.json || common.quiet || !Terminal.isTerminal(Session.current.output))
+            _ = try await cache.list(entries.selection, order: order, reversed: isReversed, limit: limit) { entry in
                 entries.note(entry.name.key)
-                if !hasHeading.exchange(true, ordering: .relaxed) { printHeading() }
-                print(entry)
+                if !hasHeading.exchange(true, ordering: .relaxed) { Terminal.print(EntryTable.header(isLong: isLong)) }
+                print(entry, isLong: isLong, common)
                 return !Terminal.isClosed
             }
             if selection.isEmpty || Terminal.isClosed { return .success }
             // A limit may hide the entries of an argument.
             if limit != nil { try await entries.noteAll(in: cache) }
             return entries.conclude(common)
-        } catch {
-            common.report(error, for: nil)
-            return error.status
         }
     }
 
-    private func printHeading() {
-        guard !common.json, !common.quiet, Terminal.isTerminal(Session.current.output) else { return }
-        Terminal.print(EntryTable.header(isLong: isLong))
-    }
-
-    private func print(_ entry: CachedEntry) {
+    private static func print(_ entry: CachedEntry, isLong: Bool, _ common: CommonSettings) {
         if common.json {
             Terminal.print(JSONObject(entry, EntryTable.fields).json)
             return

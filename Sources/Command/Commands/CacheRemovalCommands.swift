@@ -35,15 +35,14 @@ struct CacheCleanCommand: Sendable {
     /// Whether the command line chooses entries.
     private var selects: Bool { !selection.isEmpty || keepList != nil }
 
-    func run() async -> ExitStatus {
-        let cache = common.cache(sizeLimit: sizeLimit, access: dryRun ? .readOnly : .existing)
-        do {
+    func run() -> ExitStatus {
+        common.onCache(sizeLimit: sizeLimit, access: dryRun ? .readOnly : .existing) { cache throws(KingfisherError) in
             if removesAll, !dryRun, !isConfirmed, !Confirmation.ask("Remove everything in \(common.cacheDirectory)?") {
                 return .someFailed
             }
             var selected = CacheSelection()
             if let keepList {
-                do { selected.keys = try await keepList.choice() } catch {
+                do throws(KingfisherError) { selected.keys = try await keepList.choice() } catch {
                     // Without all names of the list, images that it names would be removed.
                     Terminal.printFailure("kf: --keep-list: \(Terminal.visible(error.message)); nothing is removed")
                     return .usage
@@ -60,9 +59,6 @@ struct CacheCleanCommand: Sendable {
             await cache.close()
             RemovalReport.print(removal, dryRun: dryRun, common)
             return .success
-        } catch {
-            common.report(error, for: nil)
-            return .cacheFailed
         }
     }
 
@@ -132,24 +128,16 @@ struct KeepList: Sendable {
     }
 }
 
-struct CacheRemoveCommand: Sendable {
-    private let common: CommonSettings
-    private let selection: EntrySelection
-    private let dryRun: Bool
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        selection = try EntrySelection(arguments)
-        dryRun = try arguments[Options.dryRun]
+enum CacheRemoveCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let common = try CommonSettings(arguments)
+        let selection = try EntrySelection(arguments)
+        let dryRun = try arguments[Options.dryRun]
         guard !selection.isEmpty else {
             throw UsageError(
                 message: "'kf cache rm' needs a URL, a pattern or a filter; 'kf cache clean --all' removes everything")
         }
-    }
-
-    func run() async -> ExitStatus {
-        let cache = common.cache(sizeLimit: nil, access: dryRun ? .readOnly : .existing)
-        do throws(KingfisherError) {
+        return common.onCache(access: dryRun ? .readOnly : .existing) { cache throws(KingfisherError) in
             guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
             var removal = Removal()
             for key in entries.partialKeys {
@@ -173,9 +161,6 @@ struct CacheRemoveCommand: Sendable {
             // The message that nothing matches has been printed.
             if !removal.isEmpty || common.json { RemovalReport.print(removal, dryRun: dryRun, common) }
             return status
-        } catch {
-            common.report(error, for: nil)
-            return error.status
         }
     }
 }

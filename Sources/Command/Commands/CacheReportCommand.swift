@@ -1,25 +1,15 @@
 import KFCore
 
-struct CacheReportCommand: Sendable {
-    private let common: CommonSettings
-    private let output: String
-    private let thumbnails: Int
-    private let selection: EntrySelection
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        thumbnails = try arguments[Options.thumbnails]
-        selection = try EntrySelection(arguments)
+enum CacheReportCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let common = try CommonSettings(arguments)
+        let thumbnails = try arguments[Options.thumbnails]
+        let selection = try EntrySelection(arguments)
         guard let output = try arguments[Options.reportFile], !output.isEmpty else {
             throw UsageError(message: "'kf cache report' needs a file to write: -o FILE.html")
         }
         if output == "-", common.json { throw UsageError(message: "--json and -o - both write to standard output") }
-        self.output = output
-    }
-
-    func run() async -> ExitStatus {
-        let cache = common.cache(sizeLimit: nil, access: .readOnly)
-        do {
+        return common.onCache(access: .readOnly) { cache throws(KingfisherError) in
             guard let (selected, status) = try await selection.noted(in: cache, common) else { return .someFailed }
             let content = try await ReportContent(
                 cache, selected, directory: common.cacheDirectory, thumbnails: thumbnails)
@@ -27,7 +17,7 @@ struct CacheReportCommand: Sendable {
             try (output == "-" ? OutputTarget.standardOutput : .file(output)).write(Array(page.utf8), isPrivate: true)
             if common.json {
                 let record = (output, content.totals.entries, page.utf8.count, content.pictures.count)
-                Terminal.print(JSONObject(record, Self.fields).json)
+                Terminal.print(JSONObject(record, fields).json)
             } else if common.verbose {
                 Terminal.printError(
                     "kf: \(EntryText.count(content.totals.entries, "entry", "entries")), "
@@ -35,10 +25,6 @@ struct CacheReportCommand: Sendable {
                 )
             }
             return status
-        } catch {
-            if error.isClosedOutput { return .success }
-            common.report(error, for: nil)
-            return error.status
         }
     }
 

@@ -1,34 +1,24 @@
 import KFCore
 
-struct CacheStatCommand: Sendable {
-    private let common: CommonSettings
-    private let resets: Bool
-    private let sizeLimit: Int64?
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        resets = try arguments[Options.reset]
-        sizeLimit = try arguments[Options.comparedSize]
-    }
-
-    func run() async -> ExitStatus {
-        let cache = common.cache(sizeLimit: sizeLimit, access: resets ? .existing : .readOnly)
-        do {
+enum CacheStatCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let common = try CommonSettings(arguments)
+        let resets = try arguments[Options.reset]
+        let sizeLimit = try arguments[Options.comparedSize]
+        return common.onCache(sizeLimit: sizeLimit, access: resets ? .existing : .readOnly) {
+            cache throws(KingfisherError) in
             if resets { try await cache.resetCounts() }
             let summary = try await cache.summary(exactly: common.verbose)
             if common.json {
-                Terminal.print(JSONObject((summary, common.cacheDirectory), Self.fields).json)
+                Terminal.print(JSONObject((summary, common.cacheDirectory), fields).json)
             } else {
-                print(summary)
+                print(summary, common)
             }
             return .success
-        } catch {
-            common.report(error, for: nil)
-            return .cacheFailed
         }
     }
 
-    private func print(_ summary: CacheSummary?) {
+    private static func print(_ summary: CacheSummary?, _ common: CommonSettings) {
         guard let summary else {
             Terminal.print("\(Terminal.visible(common.cacheDirectory)): no cache yet")
             return
@@ -36,12 +26,12 @@ struct CacheStatCommand: Sendable {
         let totals = summary.totals
         if common.quiet {
             let entries = "\(EntryText.count(totals.entries, "entry", "entries")), \(ByteText.bytes(totals.stored))"
-            Terminal.print(([entries] + Self.partials(summary)).joined(separator: "; "))
+            Terminal.print(([entries] + partials(summary)).joined(separator: "; "))
             return
         }
         var rows = [
             ("directory", Terminal.visible(summary.directory)),
-            ("entries", Self.entries(summary)),
+            ("entries", entries(summary)),
             ("expired", "\(totals.isExpiredExact ? "" : "at least ")\(totals.expired)"),
             (
                 "files",
@@ -49,8 +39,8 @@ struct CacheStatCommand: Sendable {
                     + (summary.allocated.map { "; \(ByteText.bytes($0)) on the disk" } ?? "")
             ),
         ]
-        rows += Self.partials(summary).map { ("partial", $0) }
-        rows += [("limit", Self.limit(summary)), ("reads", Self.reads(totals.reads))]
+        rows += partials(summary).map { ("partial", $0) }
+        rows += [("limit", limit(summary)), ("reads", reads(totals.reads))]
         if totals.reads.remotes != RemoteCounts() { rows.append(("remotes", totals.reads.remotes.summary)) }
         let shown = common.verbose ? Int.max : 10
         for (label, shares) in [("hosts", summary.hosts), ("formats", summary.formats)] {
@@ -60,7 +50,7 @@ struct CacheStatCommand: Sendable {
             }
             if shares.count > shown { rows.append(("", "and \(shares.count - shown) more, -v shows them")) }
         }
-        rows += Self.bars(summary.ages)
+        rows += bars(summary.ages)
         for (label, value) in rows { Terminal.print(TextColumns.pad(label, to: 11) + value) }
     }
 

@@ -11,19 +11,15 @@ struct CacheVerifyCommand: Sendable {
         repairs = try arguments[Options.repair]
     }
 
-    func run() async -> ExitStatus {
-        let cache = common.cache(sizeLimit: nil, access: repairs ? .existing : .readOnly)
-        let start = ContinuousClock.now
-        do {
+    func run() -> ExitStatus {
+        common.onCache(access: repairs ? .existing : .readOnly) { cache throws(KingfisherError) in
+            let start = ContinuousClock.now
             guard let noted = try await selection.noted(in: cache, common) else { return .someFailed }
             var status = noted.status
-            let result = try await cache.verify(noted.selection, repairs: repairs) { [self] in report($0) }
+            let result = try await cache.verify(noted.selection, repairs: repairs) { report($0) }
             if (result?.damage ?? 0) > 0 { status.raise(to: .someFailed) }
             summarize(result, start.duration(to: .now), status)
             return status
-        } catch {
-            common.report(error, for: nil)
-            return .cacheFailed
         }
     }
 

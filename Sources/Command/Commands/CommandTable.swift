@@ -91,7 +91,7 @@ enum CommandTable {
             "-q prints one line. -v shows all hosts, counts expired entries exactly, and measures the disk space of the "
                 + "files; with a million entries that takes some tenths of a second.",
         ]
-    ) { (arguments) throws(UsageError) in Blocking.wait(try CacheStatCommand(arguments).run) }
+    ) { (arguments) throws(UsageError) in try CacheStatCommand.run(arguments) }
 
     private static let cacheList = CommandSpec(
         "cache", "ls", summary: "List cache entries", operands: "[URL|PATTERN]...",
@@ -105,7 +105,7 @@ enum CommandTable {
             "One line per entry. " + EntryTable.columnHelp, selection, nothing, hosts,
         ],
         essential: "host format expired older-than unused-for processor tag sort limit long json help"
-    ) { (arguments) throws(UsageError) in Blocking.wait(try CacheListCommand(arguments).run) }
+    ) { (arguments) throws(UsageError) in try CacheListCommand.run(arguments) }
 
     private static let cacheWhich = CommandSpec(
         "cache", "which", summary: "Print the keys of a cached file", operands: "FILE|SHA256...",
@@ -180,7 +180,7 @@ enum CommandTable {
             selection, nothing, hosts,
         ],
         essential: "repair host format expired older-than unused-for larger-than processor tag cache-dir json help"
-    ) { (arguments) throws(UsageError) in Blocking.wait(try CacheVerifyCommand(arguments).run) }
+    ) { (arguments) throws(UsageError) in try CacheVerifyCommand(arguments).run() }
 
     private static let cacheReport = CommandSpec(
         "cache", "report", summary: "Write an HTML page with the cache's statistics", operands: "[URL|PATTERN]...",
@@ -195,7 +195,7 @@ enum CommandTable {
             selection, nothing, hosts,
         ],
         essential: "output host format expired older-than unused-for larger-than processor tag cache-dir json help"
-    ) { (arguments) throws(UsageError) in Blocking.wait(try CacheReportCommand(arguments).run) }
+    ) { (arguments) throws(UsageError) in try CacheReportCommand.run(arguments) }
 
     private static let cacheClean = CommandSpec(
         "cache", "clean", summary: "Remove expired and excess entries, or a selection", operands: "[URL|PATTERN]...",
@@ -219,7 +219,7 @@ enum CommandTable {
             hosts,
         ],
         essential: "all host older-than unused-for tag keep-list max-size dry-run yes json help"
-    ) { (arguments) throws(UsageError) in Blocking.wait(try CacheCleanCommand(arguments).run) }
+    ) { (arguments) throws(UsageError) in try CacheCleanCommand(arguments).run() }
 
     private static let cacheRemove = CommandSpec(
         "cache", "rm", summary: "Remove URLs and every image made from them", operands: "[URL|PATTERN]...",
@@ -232,7 +232,7 @@ enum CommandTable {
             "At least one argument or filter is needed. -v prints each removed entry.", selection, nothing, hosts,
         ],
         essential: "host format expired older-than unused-for larger-than processor tag dry-run cache-dir json help"
-    ) { (arguments) throws(UsageError) in Blocking.wait(try CacheRemoveCommand(arguments).run) }
+    ) { (arguments) throws(UsageError) in try CacheRemoveCommand.run(arguments) }
 
     private static let config = CommandSpec(
         "config", summary: "Show the value of each option and where it comes from", options: Options.common(),

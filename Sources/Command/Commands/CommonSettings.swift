@@ -45,6 +45,21 @@ struct CommonSettings: Sendable {
         return ImageCache(configuration)
     }
 
+    /// Does the work of a command on the cache, and reports the error that ends it. Blocks.
+    func onCache(
+        sizeLimit: Int64? = nil, access: ImageCache.Access,
+        _ work: @escaping @Sendable (ImageCache) async throws(KingfisherError) -> ExitStatus
+    ) -> ExitStatus {
+        let cache = cache(sizeLimit: sizeLimit, access: access)
+        return Blocking.wait {
+            do throws(KingfisherError) { return try await work(cache) } catch {
+                if error.isClosedOutput { return .success }
+                report(error, for: nil)
+                return error.status
+            }
+        }
+    }
+
     /// Prints a warning, unless `-q` is set. Of warnings that differ only in their subject, ten are printed, and all with
     /// `-v`.
     func warn(_ text: String, about name: String? = nil) {
