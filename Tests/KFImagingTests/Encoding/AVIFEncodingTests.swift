@@ -165,6 +165,21 @@ struct AVIFEncodingTests {
     }
 }
 
+extension AVIFEncodingTests {
+    @Test("An animation with alpha is written at every speed", arguments: [6, 7, 8, 10])
+    func fastAnimation(speed: Int) throws {
+        let frames = try (0..<2).map { index in
+            let bitmap = try Pictures.make(40, 22, .rgba) { x, y, channel in
+                (x * (channel + 3) + y * 7 + index * 9) & 255
+            }
+            return ImageFrame(bitmap: bitmap, delay: .milliseconds(50))
+        }
+        let image = try #require(Image(frames: frames))
+        let bytes = try ImageEncoder.encode(image, as: .avif, options: .init(speed: speed))
+        #expect(try ImageDecoder.decode(bytes).frames.count == 2)
+    }
+}
+
 @Suite("AVIF is written within its limits, and always with the same bytes")
 struct AVIFEncodingLimitTests {
     @Test("The time of writing is not in the file", arguments: [1, 3])

@@ -26,7 +26,9 @@ enum AVIFEncoder {
         output.full_chroma = options.chromaSubsampling == .none ? 1 : 0
         output.lossless = options.lossless ? 1 : 0
         output.quality = Int32(options.quality(of: .avif))
-        output.speed = Int32(min(max(options.speed, 0), 10))
+        // Above 6, libavif has animations encoded in libaom's real-time mode, which crashes on lossless planes such as
+        // alpha (libavif's issue 1190).
+        output.speed = Int32(min(max(options.speed, 0), image.isAnimated ? 6 : 10))
         if let points = image.codePoints, image.iccProfile == nil {
             (output.primaries, output.transfer) = (
                 UInt16(clamping: points.primaries), UInt16(clamping: points.transfer)
