@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import Testing
 
 extension Trait where Self == TimeLimitTrait {
@@ -6,16 +7,26 @@ extension Trait where Self == TimeLimitTrait {
     package static var bounded: Self { .timeLimit(.minutes(3)) }
 }
 
-/// Runs each test on a thread of its own. Swift's thread pool has as many threads as the machine has cores; tests that
-/// block in a system call would hold up all others there.
+/// Runs each test on a thread of its own, and prints which took more than a second. Swift's thread pool has as many
+/// threads as the machine has cores; tests that block in a system call would hold up all others there.
 package struct OwnThreadTrait: SuiteTrait, TestTrait, TestScoping {
     package let isRecursive = true
 
     package func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
+        let start = ContinuousClock.now
+        defer {
+            let took = ContinuousClock.now - start
+            if testCase != nil, took > .seconds(1) { print("slow: \(took.formatted) \(test.displayName ?? test.name)") }
+        }
         try await withTaskExecutorPreference(QueueExecutor(), operation: function)
     }
+}
+
+extension Duration {
+    /// The time in seconds, rounded to tenths.
+    fileprivate var formatted: String { formatted(.units(allowed: [.seconds], fractionalPart: .show(length: 1))) }
 }
 
 extension Trait where Self == OwnThreadTrait {

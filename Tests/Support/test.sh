@@ -3,6 +3,7 @@
 #
 # Tests wait more than they compute, so that sixteen run at once (989 unit tests on two cores: 17.5 s with 8, 15.9 s with
 # 16), and eight where processes are among them. Those that measure time run before them, one at a time.
+# Tests from outside that took more than a second are listed, without the time that they waited for their turn.
 # Where something failed, its lines are shown once more just before the runner's closing line: of a long log often only
 # the end is kept.
 set -uo pipefail
@@ -23,25 +24,13 @@ run() {
                 else if (failed(line)) failures[++count] = line
             }
         }
-        function slowest(  place, best, test) {
-            if (slow) print "Tests that took more than 1 s: " slow
-            for (place = 1; place <= 10 && place <= slow; place++) {
-                best = ""
-                for (test in took) if (best == "" || took[test] > took[best]) best = test
-                printf "%7.1f s  %s\n", took[best], best
-                delete took[best]
-            }
-        }
-        /^(✘|✔) Test .* (passed|failed) after [0-9.]+ seconds/ && !/^(✘|✔) Test run with/ {
-            match($0, / after [0-9.]+ seconds/)
-            seconds = substr($0, RSTART + 7) + 0
-            if (seconds > 1) { slow++; took[substr($0, index($0, "Test ") + 5, RSTART - index($0, "Test ") - 12)] = seconds }
-        }
         /^(✘|✔) Test run with/ {
-            slowest()
+            if (slow) print "More than 1 s:"
+            for (line = 1; line <= slow; line++) print slowest[line]
             for (line = 1; line <= count; line++) print failures[line]
             if (tests) print "Tests in all: " tests " + " $5 " = " tests + $5
         }
+        /^slow: / { slowest[++slow] = substr($0, 7) }
         failed($0) { failures[++count] = $0 }
         { print; fflush() }'
     status=$?
