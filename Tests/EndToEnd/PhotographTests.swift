@@ -5,9 +5,9 @@ import Testing
 extension EndToEnd {
     @Suite("A site's worth of photographs")
     struct PhotographTests {
-        static let count = 200
+        static let count = 60
 
-        /// 200 different JPEGs: cuts of photographs where there are some, else of a fixture.
+        /// Different JPEGs: cuts of photographs where there are some, else of a fixture.
         private func photographs() async throws -> TemporaryDirectory {
             let root = try TemporaryDirectory()
             let photographs = Corpora.files("photos").filter { $0.lastPathComponent == "harvesters.jpeg" }
@@ -21,7 +21,7 @@ extension EndToEnd {
             return root
         }
 
-        @Test("200 are prefetched, then made small twice, the second time without a request")
+        @Test("Photographs are prefetched, then made small twice, the second time without a request")
         func smallCopies() async throws {
             let root = try await photographs()
             let server = try FileServer(root: root.url)

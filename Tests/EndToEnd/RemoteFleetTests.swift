@@ -41,7 +41,7 @@ extension EndToEnd {
             #expect(TemporaryDirectory.files(in: remote.root).isEmpty)
         }
 
-        @Test("a writer that is killed leaves no wrong object", arguments: await RemoteKind.installed.value)
+        @Test("a writer that is killed leaves no wrong object", arguments: await RemoteKind.programs.value)
         func killed(kind: RemoteKind) async throws {
             let fleet = try RemoteFleet(images: 100)
             let remote = try kind.start()
@@ -66,7 +66,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("sixteen writers of the same list", arguments: await RemoteKind.installed.value)
+        @Test("sixteen writers of the same list", arguments: await RemoteKind.programs.value)
         func sixteen(kind: RemoteKind) async throws {
             let fleet = try RemoteFleet(images: 20)
             let remote = try kind.start()

@@ -24,6 +24,11 @@ enum RemoteKind: String, Sendable, CaseIterable, CustomTestStringConvertible {
         }
     }
 
+    /// One of each program: a password or a token changes nothing of the order of requests.
+    static let programs = Task {
+        await installed.value.filter { [RemoteKind.nginx, .apache, .s3, .file].contains($0) }
+    }
+
     func start() throws -> RunningRemote {
         switch self {
         case .nginx:
