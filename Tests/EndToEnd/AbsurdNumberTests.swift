@@ -44,8 +44,7 @@ extension EndToEnd {
             try kf.home.write("list.csv", "http://127.0.0.1:1/a\n")
         }
 
-        @Test(
-            "Any number in any option ends in a status of kf's own, and status 2 says why", arguments: options.indices)
+        @Test("No number in any option crashes kf", arguments: options.indices)
         func numbers(index: Int) async throws {
             let (command, option, endings) = Self.options[index]
             let words = command.split(separator: " ").map(String.init)
@@ -90,7 +89,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Any number in any processor ends in a status of kf's own",
+            "No number in any processor crashes kf",
             arguments: [
                 "resize:#x#", "resize:#x", "downsample:#x#", "crop:#x#", "crop:1x1,anchor=#x#", "blur:#",
                 "round-corner:#",
@@ -105,34 +104,6 @@ extension EndToEnd {
                     .replacingOccurrences(of: "@", with: "#fff")
                 let result = try await kf.run("fetch", "a.png", "-p", text, "-o", "out.png", "--max-pixels", "1000000")
                 #expect([0, 1, 2].contains(result.status), "\(result)")
-            }
-        }
-    }
-
-    @Suite("Few descriptors")
-    struct FewDescriptorTests {
-        @Test("With few descriptors kf says so, or works", arguments: Array(4...40))
-        func few(limit: Int) async throws {
-            let kf = try KFCommand()
-            let server = try FileServer()
-            try kf.home.write(
-                "list.txt", "\(server.url("png/grey.png"))\n\(server.url("jpeg/grey.jpg"))\nhttp://127.0.0.1:1/\n")
-            let commands = [
-                ["fetch", server.url("png/grey.png"), "-o", "x.png"], ["cache", "stat"],
-                ["prefetch", "list.txt", "--retry", "0", "--failures", "f", "--output-dir", "out"],
-            ]
-            for command in commands {
-                let result = try await RunningCommand(
-                    "/bin/bash", ["-c", "ulimit -n \(limit); exec \"$@\"", "bash", kf.binary.path] + command,
-                    environment: kf.environment, directory: kf.home.url
-                ).wait()
-                // With the fewest, the dynamic loader cannot even load the libraries.
-                if result.status == 127 { continue }
-                #expect(result.status <= 3, "\(result)")
-                if limit <= 20 {
-                    #expect(result.status == 2 && result.errors.contains("ulimit -n"), "\(result)")
-                }
-                if limit >= 35 { #expect(result.status == (command[0] == "prefetch" ? 1 : 0), "\(result)") }
             }
         }
     }

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Reading only, hashing, waiting for the disk")
+    @Suite("Cache access")
     struct CacheAccessTests {
         let kf: KFCommand
         let server: FileServer
@@ -24,7 +24,7 @@ extension EndToEnd {
             return contents
         }
 
-        @Test("--read-only serves hits, fetches misses uncached, and changes nothing")
+        @Test("With --read-only the cache serves hits and does not change")
         func readOnly() async throws {
             // Of an entry that is used for the first time in ten minutes the times would be written.
             _ = try await kf.run("fetch", grey, "--expire", "1ms", "--cache-policy", "ttl")
@@ -37,8 +37,7 @@ extension EndToEnd {
             let output = kf.home.path("out.png").path
             let miss = try await kf.run("fetch", server.url("png/rgba.png"), "--read-only", "-o", output)
             #expect(miss.status == 0 && miss.errors.isEmpty, "\(miss)")
-            #expect(
-                try Data(contentsOf: URL(fileURLWithPath: output)) == FixturesDirectory.named("png/rgba.png").data)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: output)) == FixturesDirectory.named("png/rgba.png").data)
             let expired = try await kf.run("fetch", grey, "--read-only", "-o", output, "--json").item()
             #expect(expired.status == "revalidated")
             let nowhere = try await kf.run("fetch", server.url("png/rgba.png"), "--read-only")
@@ -51,7 +50,7 @@ extension EndToEnd {
             #expect(try contents() == before)
         }
 
-        @Test("--read-only makes no cache where there is none")
+        @Test("With --read-only no cache is created")
         func readOnlyNowhere() async throws {
             let output = kf.home.path("out.png").path
             let result = try await kf.run("fetch", grey, "--read-only", "-o", output)
@@ -59,7 +58,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: kf.cacheDirectory.path))
         }
 
-        @Test("--verify finds what changed under an unchanged size and time, and fetches it again")
+        @Test("With --verify a silently changed file is fetched again")
         func verify() async throws {
             let path = try await kf.run("fetch", grey).printedPath
             let image = URL(fileURLWithPath: path)
@@ -83,26 +82,14 @@ extension EndToEnd {
         }
 
         @Test(
-            "--fsync waits for the image and the index; without it nothing is waited for",
-            .enabled("strace cannot trace here") { await HitPathTests.canTrace() })
+            "With --fsync kf waits for the image and the index",
+            .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
         func fsync() async throws {
-            func synced(_ options: String...) async throws -> [Substring] {
-                let log = kf.home.path("trace")
-                let result = try await RunningCommand(
-                    "strace",
-                    ["-f", "-y", "-e", "trace=fsync,fdatasync", "-o", log.path, kf.binary.path, "fetch", grey]
-                        + ["--force-refresh"] + options,
-                    environment: kf.environment, directory: kf.home.url
-                ).wait()
-                try #require(result.status == 0, "\(result)")
-                return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter {
-                    $0.contains("sync(")
-                }
-            }
             _ = try await kf.run("fetch", server.url("png/rgb.png"))
-            let without = try await synced()
+            let fetch = ["fetch", grey, "--force-refresh"]
+            let without = try await kf.calls("fsync,fdatasync", of: fetch)
             #expect(!without.contains { $0.contains("/v1/tmp/") || $0.contains("-wal") }, "\(without)")
-            let with = try await synced("--fsync")
+            let with = try await kf.calls("fsync,fdatasync", of: fetch + ["--fsync"])
             #expect(with.contains { $0.contains("/v1/tmp/") || $0.contains("/v1/objects/") }, "\(with)")
             #expect(with.contains { $0.contains("index.sqlite") }, "\(with)")
         }

@@ -3,8 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite(
-        "Disks that are full or cannot be written to", .enabled("no mounts here") { await MountedCache.isPossible() })
+    @Suite("Disk faults", .enabled("no mounts here") { await MountedCache.isPossible() })
     struct CacheFaultTests {
         let cache: MountedCache
 
@@ -17,44 +16,35 @@ extension EndToEnd {
             for (line, words) in zip(result.errorLines, errors) { #expect(line.contains(words), "\(result)") }
         }
 
-        /// What is fetched on a full disk is delivered and exits 3; what is there stays a hit; with room it goes on.
-        private func fullDisk(_ mount: String, fill: String, empty: String) -> String {
-            """
-            mkdir "$C"; mount -t tmpfs -o mode=700,\(mount) none "$C"
-            kf fetch -q $F/png/grey.png
-            \(fill)
-            fails 3 kf fetch $F/jpeg/landscape-444.jpg -o $H/delivered
-            cmp $H/delivered $F/jpeg/landscape-444.jpg
-            kf fetch $F/png/grey.png -o $H/hit; cmp $H/hit $F/png/grey.png
-            echo "$F/jpeg/landscape-422.jpg" | fails 3 kf prefetch --allow-local -q - 2>$H/words
-            grep -q 'No space left' $H/words
-            [ -z "$(find $C/v1/tmp $C/v1/partial -type f)" ]
-            \(empty)
-            kf fetch -q $F/jpeg/landscape-444.jpg; kf fetch --only-from-cache $F/jpeg/landscape-444.jpg -o $H/again
-            cmp $H/again $F/jpeg/landscape-444.jpg
-            kf cache verify -q
-            """
-        }
-
-        @Test("No room for bytes")
-        func bytes() async throws {
-            try await expectSuccess(
-                fullDisk(
-                    "size=1m", fill: "cat /dev/zero >$C/filler 2>/dev/null || true", empty: "rm $C/filler"),
-                errors: ["the disk is full"])
-        }
-
-        @Test("No room for files")
-        func files() async throws {
-            try await expectSuccess(
-                fullDisk(
+        @Test(
+            "On a full disk images are delivered, and hits are served",
+            arguments: [
+                ("size=1m", "cat /dev/zero >$C/filler 2>/dev/null || true"),
+                (
                     "size=8m,nr_inodes=50",
-                    fill: "i=0; while [ $i -lt 60 ] && touch $C/filler$i 2>/dev/null; do i=$((i+1)); done",
-                    empty: "rm $C/filler*"),
-                errors: ["the disk is full"])
+                    "i=0; while [ $i -lt 60 ] && touch $C/filler$i 2>/dev/null; do i=$((i+1)); done"
+                ),
+            ])
+        func full(_ mount: String, fill: String) async throws {
+            try await expectSuccess(
+                """
+                mkdir "$C"; mount -t tmpfs -o mode=700,\(mount) none "$C"
+                kf fetch -q $F/png/grey.png
+                \(fill)
+                fails 3 kf fetch $F/jpeg/landscape-444.jpg -o $H/delivered
+                cmp $H/delivered $F/jpeg/landscape-444.jpg
+                kf fetch $F/png/grey.png -o $H/hit; cmp $H/hit $F/png/grey.png
+                echo "$F/jpeg/landscape-422.jpg" | fails 3 kf prefetch --allow-local -q - 2>$H/words
+                grep -q 'No space left' $H/words
+                [ -z "$(find $C/v1/tmp $C/v1/partial -type f)" ]
+                rm $C/filler*
+                kf fetch -q $F/jpeg/landscape-444.jpg; kf fetch --only-from-cache $F/jpeg/landscape-444.jpg -o $H/again
+                cmp $H/again $F/jpeg/landscape-444.jpg
+                kf cache verify -q
+                """, errors: ["the disk is full"])
         }
 
-        @Test("No room from the first: what is fetched is delivered")
+        @Test("Without room for a cache, images are still delivered")
         func neverRoom() async throws {
             for mount in ["size=4k", "size=64k", "nr_inodes=2", "nr_inodes=8"] {
                 let result = try await cache.run(
@@ -66,7 +56,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Wherever in a body the disk becomes full, the image is delivered and nothing is left behind")
+        @Test("A disk that fills during a download does not lose the image")
         func fullWithinABody() async throws {
             let files = try TemporaryDirectory()
             let body = files.url.appendingPathComponent("body.png")
@@ -94,7 +84,7 @@ extension EndToEnd {
             try await server.stop()
         }
 
-        @Test("A full disk can be cleaned: the reserve makes room for that")
+        @Test("A full disk can be cleaned, thanks to the reserve")
         func reserve() async throws {
             try await expectSuccess(
                 """
@@ -125,7 +115,7 @@ extension EndToEnd {
             END
             """
 
-        @Test("A cache above its limit on a full disk evicts, then stores", arguments: ["fetch", "prefetch"])
+        @Test("A cache above its limit evicts on a full disk", arguments: ["fetch", "prefetch"])
         func aboveLimit(_ command: String) async throws {
             let store =
                 command == "fetch"
@@ -147,7 +137,7 @@ extension EndToEnd {
                 """, errors: ["the disk is full"])
         }
 
-        @Test("A directory that cannot be written to serves what it has; the rest is fetched with one warning")
+        @Test("A read-only directory serves hits and warns once of misses")
         func readOnly() async throws {
             try await expectSuccess(
                 """
@@ -160,7 +150,7 @@ extension EndToEnd {
                 """, errors: ["cannot be written to"])
         }
 
-        @Test("Nor does it need the log's shared memory: the log is read in a private copy, which leaves nothing")
+        @Test("A read-only cache is read without the log's shared memory")
         func readOnlyLog() async throws {
             try await expectSuccess(
                 """
@@ -174,21 +164,17 @@ extension EndToEnd {
         }
     }
 
-    @Suite("Other users' caches", .enabled(if: geteuid() == 0, "only root can be another user"))
+    @Suite("Cache owners", .enabled(if: geteuid() == 0, "only root can be another user"))
     struct OwnerTests {
         let kf: KFCommand
 
         init() throws { kf = try KFCommand() }
 
         private func asNobody(
-            _ arguments: [String], _ change: (inout [String: String]) -> Void = { _ in }
+            _ arguments: [String], _ variables: [String: String] = [:]
         ) async throws -> CommandResult {
-            var environment = kf.environment
-            change(&environment)
-            let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
-            return try await RunningCommand(
-                "setpriv", user + [kf.binary.path] + arguments, environment: environment, directory: kf.home.url
-            ).wait()
+            try await kf.with(variables).run(
+                arguments, under: "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
         }
 
         /// A copy of a fixture that everybody can read, in a directory that everybody can enter.
@@ -199,7 +185,7 @@ extension EndToEnd {
             return (path, data)
         }
 
-        @Test("A directory that cannot be entered: fetched uncached, with one warning; prefetch refuses")
+        @Test("Without access to the cache fetch works, and prefetch refuses")
         func unreadable() async throws {
             let (path, data) = try readable()
             #expect(try await kf.run("fetch", path).status == 0)
@@ -211,7 +197,7 @@ extension EndToEnd {
             #expect(try await asNobody(["prefetch", "--allow-local", list]).status == 3)
         }
 
-        @Test("A directory of another user is refused with what helps, or trusted when that is said")
+        @Test("Another user's cache is refused unless it is trusted")
         func foreign() async throws {
             let (path, data) = try readable()
             #expect(try await kf.run("fetch", path).status == 0)
@@ -219,57 +205,9 @@ extension EndToEnd {
             let refused = try await asNobody(["fetch", path, "-o", "-"])
             #expect(refused.status == 3 && refused.standardOutput.isEmpty, "\(refused)")
             #expect(refused.errors.contains("chown -R 65534"), "\(refused)")
-            let trusted = try await asNobody(["fetch", "--only-from-cache", path, "-o", "-"]) {
-                $0["KF_TRUST_CACHE_DIR"] = "1"
-            }
+            let trusted = try await asNobody(
+                ["fetch", "--only-from-cache", path, "-o", "-"], ["KF_TRUST_CACHE_DIR": "1"])
             #expect(trusted.status == 0 && trusted.standardOutput == data, "\(trusted)")
-        }
-    }
-
-    @Suite("Few descriptors")
-    struct DescriptorTests {
-        @Test("A prefetch of many with few descriptors does all of them", arguments: [40, 64])
-        func prefetch(limit: Int) async throws {
-            let kf = try KFCommand()
-            let image = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
-            let server = try FaultServer { _ in [.reply(body: image)] }
-            let list = (0..<300).map { server.url("/\($0).png") + "\n" }.joined()
-            let result = try await RunningCommand(
-                "prlimit",
-                ["--nofile=\(limit)", kf.binary.path, "prefetch", "-q", "-j", "64", "--max-per-host", "64", "-"],
-                environment: kf.environment, input: .data(Data(list.utf8))
-            ).wait()
-            #expect(result.status == 0 && result.errors == "", "\(result)")
-            #expect(try await kf.run("cache", "verify", "-q").status == 0)
-        }
-
-        @Test(
-            "Copies, processors, shards and remotes find few descriptors enough",
-            arguments: [35, 48, 80], [["-P", "out", "-p", "resize:3x3", "-p", "rotate:90"], ["--shards", "out"], []])
-        func outputs(limit: Int, options: [String]) async throws {
-            let kf = try KFCommand()
-            let image = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
-            let server = try FaultServer { _ in [.reply(body: image)] }
-            let list = (0..<100).map { server.url("/\($0).png") + "\n" }.joined()
-            let remote = ["--remote", kf.home.url.appendingPathComponent("remote").absoluteString, "--remote-write"]
-            let result = try await RunningCommand(
-                "prlimit", ["--nofile=\(limit)", kf.binary.path, "prefetch", "-q", "-"] + remote + options,
-                environment: kf.environment, input: .data(Data(list.utf8)), directory: kf.home.url
-            ).wait()
-            #expect(result.status == 0 && result.errors == "", "\(result)")
-        }
-
-        @Test("Connections to many hosts do not use up few descriptors")
-        func hosts() async throws {
-            let kf = try KFCommand()
-            let image = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
-            let server = try FaultServer(address: "0.0.0.0") { _ in [.reply(body: image)] }
-            let list = (1...150).map { "http://127.0.1.\($0):\(server.port)/a.png\n" }.joined()
-            let result = try await RunningCommand(
-                "prlimit", ["--nofile=64", kf.binary.path, "prefetch", "-q", "-j", "64", "--retry", "0", "-"],
-                environment: kf.environment, input: .data(Data(list.utf8)), directory: kf.home.url
-            ).wait()
-            #expect(result.status == 0 && result.errors == "", "\(result)")
         }
     }
 }

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Lower layers")
+    @Suite("Lower cache layers")
     struct CacheLayerTests {
         let kf: KFCommand
         let server: FileServer
@@ -13,7 +13,7 @@ extension EndToEnd {
             server = try FileServer()
         }
 
-        @Test("--cache-from serves after a miss, for fetch and prefetch, and is never written to")
+        @Test("A lower layer serves misses and is never written to")
         func layer() async throws {
             let lower = kf.home.path("lower").path
             let grey = server.url("png/grey.png")
@@ -31,7 +31,7 @@ extension EndToEnd {
             #expect(TemporaryDirectory.files(in: kf.home.path("lower")) == before)
         }
 
-        @Test("A layer that is missing is one warning, and the next is looked into")
+        @Test("A missing layer is one warning, and the next one serves")
         func missing() async throws {
             let lower = kf.home.path("lower").path
             _ = try await kf.run("fetch", server.url("png/grey.png"), "--cache-dir", lower)
@@ -43,7 +43,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: kf.home.path("nowhere").path))
         }
 
-        @Test("path and explain look into lower layers")
+        @Test("The commands path and explain read lower layers")
         func looking() async throws {
             let lower = kf.home.path("lower").path
             let grey = server.url("png/grey.png")
@@ -58,7 +58,7 @@ extension EndToEnd {
             #expect(made.output == "derive\n", "\(made)")
         }
 
-        @Test("What has expired in a lower layer serves as stale when its source fails, and only then")
+        @Test("A lower layer serves expired images only when the source fails")
         func stale() async throws {
             let lower = kf.home.path("lower").path
             let grey = server.url("png/grey.png")

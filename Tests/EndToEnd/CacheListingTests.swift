@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Listing and explaining the cache")
+    @Suite("Cache listing")
     struct CacheListingTests {
         let kf: KFCommand
         let server: FileServer
@@ -20,7 +20,7 @@ extension EndToEnd {
             _ = try await kf.run("fetch", server.url("png/grey.png"), "-p", "resize:20x20")
         }
 
-        @Test("ls shows every entry once, aligned, with queries only where they are asked for")
+        @Test("A listing shows each entry once and hides queries")
         func list() async throws {
             try await fill()
             let result = try await kf.run("cache", "ls")
@@ -33,7 +33,7 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "ls", "-v").output.contains("rgb.png?token=secret"))
         }
 
-        @Test("ls sorts, limits and selects; what fits nothing exits 1")
+        @Test("A listing can be sorted, limited and selected")
         func select() async throws {
             try await fill()
             let objects = try await kf.run("cache", "ls", "--json", "--sort", "size").objects()
@@ -50,7 +50,7 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "ls", "--sort", "colour").status == 2)
         }
 
-        @Test("path prints where an image or its variant lies, and exits 1 for what is not there")
+        @Test("The command path prints the file of an image or variant")
         func path() async throws {
             try await fill()
             let original = try await kf.run("cache", "path", server.url("png/grey.png"))
@@ -63,7 +63,7 @@ extension EndToEnd {
             #expect(missing.status == 1 && missing.output.isEmpty && missing.errors.contains("[3006]"), "\(missing)")
         }
 
-        @Test("explain says what the next fetch does, and the next fetch does it")
+        @Test("The command explain predicts what fetch does next")
         func explain() async throws {
             try await fill()
             let grey = server.url("png/grey.png")
@@ -83,7 +83,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("explain knows a conditional request and what it carries")
+        @Test("The command explain shows the headers of a conditional request")
         func conditional() async throws {
             _ = try await kf.run("fetch", server.url("png/grey.png"), "--expire", "1ms")
             let said = try await kf.run("cache", "explain", server.url("png/grey.png"))

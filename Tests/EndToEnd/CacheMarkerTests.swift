@@ -3,10 +3,10 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Which directories are caches")
+    @Suite("Cache markers")
     struct CacheMarkerTests {
         let kf: KFCommand
-        let image = FixturesDirectory.url.appendingPathComponent("png/grey.png").path
+        let image = FixturesDirectory.path("png/grey.png")
 
         init() throws { kf = try KFCommand() }
 
@@ -19,7 +19,7 @@ extension EndToEnd {
             ["cache", "rm", "IMAGE"], ["cache", "clean", "--all", "--yes"], ["fetch", "IMAGE"],
         ]
 
-        @Test("A marker that a crash has emptied or taken keeps no command from working", arguments: [true, false])
+        @Test("An empty or missing marker does not stop any command", arguments: [true, false])
         func crash(isEmpty: Bool) async throws {
             for arguments in Self.commands {
                 #expect(try await kf.run("fetch", image).status == 0)
@@ -32,21 +32,22 @@ extension EndToEnd {
                 try String(contentsOf: tag, encoding: .utf8).hasPrefix("Signature: 8a477f597d28d172789f06886806bc55"))
         }
 
-        @Test("A directory with something else in it is not made into a cache; the message says what to do")
-        func stranger() async throws {
-            try kf.home.write("cache/holiday.txt", "x")
+        @Test(
+            "A directory with other files in it is refused, unchanged",
+            arguments: ["holiday.txt", "objects/letter.txt", "v1/objects/ab/letter.txt"])
+        func stranger(file: String) async throws {
+            try kf.home.write("cache/\(file)", "keep me")
             try kf.home.write("list", image + "\n")
             for arguments in [
                 ["fetch", image], ["prefetch", "--allow-local", "list"], ["cache", "stat"],
-                ["cache", "clean", "--all", "--yes"],
+                ["cache", "clean", "--all", "--yes"], ["cache", "verify", "--repair"], ["cache", "rm", "--glob", "*"],
             ] {
                 let result = try await kf.run(arguments)
                 #expect(result.status == 3 && result.output.isEmpty, "\(arguments): \(result)")
-                #expect(
-                    result.errors.contains("is not a kf cache") && result.errors.contains("--cache-dir"),
-                    "\(arguments): \(result)")
+                let isSaid = result.errors.contains("is not a kf cache") && result.errors.contains("--cache-dir")
+                #expect(isSaid, "\(arguments): \(result)")
+                #expect(TemporaryDirectory.files(in: kf.cacheDirectory) == [file], "\(result)")
             }
-            #expect(try FileManager.default.contentsOfDirectory(atPath: kf.cacheDirectory.path) == ["holiday.txt"])
         }
     }
 }

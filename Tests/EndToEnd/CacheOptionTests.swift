@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("What is stored, and for how long")
+    @Suite("Cache options")
     struct CacheOptionTests {
         let kf: KFCommand
         let server: FileServer
@@ -23,7 +23,7 @@ extension EndToEnd {
             try await entries().compactMap { $0["identifier"] as? String }
         }
 
-        @Test("--store says which of the original and what is made of it is kept")
+        @Test("The option --store chooses between the original and the result")
         func store() async throws {
             let made = "resize:20x20,none|>encode:png"
             for (word, kept) in [("both", ["", made]), ("original", [""]), ("processed", [made]), ("none", [])] {
@@ -40,7 +40,7 @@ extension EndToEnd {
                 plain.status == 0 && kf.cachedObjects().count == 1, "without -p the image is what is wanted: \(plain)")
         }
 
-        @Test("--store holds for several variants at once, too")
+        @Test("The option --store applies to several variants")
         func storeVariants() async throws {
             for (word, kept) in [("original", [""]), ("processed", ["flip:h", "flip:v"])] {
                 let result = try await kf.run(
@@ -52,7 +52,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("--memory-only stores nothing, uses what is stored, and gives the second copy from memory")
+        @Test("With --memory-only kf reads the cache but stores nothing")
         func memoryOnly() async throws {
             let directory = kf.home.path("out").path
             let arguments = [
@@ -69,7 +69,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Where nothing will be stored, somewhere to write is asked for",
+            "A fetch that stores nothing needs an output",
             arguments: [
                 ["--memory-only"], ["--store", "none"], ["--expire", "expired"], ["--expire", "2001-01-01"],
                 ["--store", "original", "-p", "flip:h"],
@@ -88,7 +88,7 @@ extension EndToEnd {
             #expect(kf.cachedObjects().count == (options.contains("original") ? 1 : 0))
         }
 
-        @Test("--expire takes dates, with an offset or in UTC")
+        @Test("An expiry date may have an offset")
         func dates() async throws {
             let dates = [
                 "2040-02-29": 2_214_086_400, "2040-02-29T12:30": 2_214_131_400, "2040-02-29 12:30:15Z": 2_214_131_415,
@@ -110,8 +110,7 @@ extension EndToEnd {
                 ["fetch", grey, "--force-refresh", "--expire", "30s"] + (extend.map { ["--extend", $0] } ?? []))
             // Access times are written at most once in a twentieth of the time that it is fresh: here 1.5 s.
             let aged = "UPDATE times SET accessed = accessed - 5000"
-            try #require(
-                await Tool.run("sqlite3", kf.cacheDirectory.path + "/v1/index.sqlite", aged).status == 0)
+            try await kf.changeIndex(aged)
             let before = try #require(try await entries().first)
             let hit = try await kf.run("fetch", grey, "--only-from-cache")
             try #require(hit.status == 0, "\(hit)")
@@ -120,7 +119,7 @@ extension EndToEnd {
             return (before, after)
         }
 
-        @Test("--extend says what using an image does to its time")
+        @Test("The option --extend sets how a hit changes the expiry")
         func extend() async throws {
             func seconds(_ entry: [String: Any], _ name: String) throws -> Int { try #require(entry[name] as? Int) }
             let unmoved = try await used("none")
@@ -133,7 +132,7 @@ extension EndToEnd {
             #expect(wrong.status == 2, "\(wrong)")
         }
 
-        @Test("--key keeps an image under a name of one's own, by which every command finds it")
+        @Test("An image with its own key is found by every command")
         func key() async throws {
             let fetched = try await kf.run("fetch", grey, "--key", "team/logo", "--json").item()
             #expect(fetched.key == "team/logo")
@@ -153,7 +152,7 @@ extension EndToEnd {
             #expect(two.status == 2 && two.errors.contains("one source"), "\(two)")
         }
 
-        @Test("--key names files, data: URIs and standard input")
+        @Test("Files, data URIs and standard input can have keys")
         func keyOfOthers() async throws {
             let image = try FixturesDirectory.named("png/grey.png")
             let bytes = try image.data
@@ -166,7 +165,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("--ignore-query takes URLs that differ in their query for one image, for every command")
+        @Test("With --ignore-query URLs with different queries share one image")
         func ignoreQuery() async throws {
             let first = try await kf.run("fetch", "\(grey)?signature=1", "--ignore-query", "--json").item()
             #expect(first.key == grey && first.status == "fetched")
@@ -183,7 +182,7 @@ extension EndToEnd {
             #expect(try await server.requests().count == 1)
         }
 
-        @Test("--key-ignore takes URLs that differ in certain parameters for one image, for every command")
+        @Test("With --key-ignore the named parameters do not change the key")
         func keyIgnore() async throws {
             let ignoring = ["--key-ignore", "X-Amz-*", "--key-ignore", "token"]
             func url(_ number: Int, _ width: Int = 7) -> String {

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("--check full decodes what arrives")
+    @Suite("Full checks")
     struct CheckTests {
         var kf: KFCommand
 
@@ -19,7 +19,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "damage that only decoding shows is stored by default and refused in full",
+            "A full check refuses damage that only decoding shows",
             arguments: DamagedPictures.formats)
         func damage(_ format: String) async throws {
             let path = try damaged(format)
@@ -31,7 +31,7 @@ extension EndToEnd {
             #expect(try stored.status == 0 && checks(stored) == ["structure"], "\(stored)")
         }
 
-        @Test("whole images pass; what the cache has is not checked again", arguments: ["fetch", "prefetch"])
+        @Test("A full check accepts whole images and skips cached ones", arguments: ["fetch", "prefetch"])
         func whole(_ command: String) async throws {
             let sources = FixturesDirectory.all.map(\.url.path)
             try kf.home.write("list", sources.joined(separator: "\n"))
@@ -43,7 +43,7 @@ extension EndToEnd {
             #expect(try checks(second) == sources.map { _ in "null" })
         }
 
-        @Test("nothing of a large damaged body is kept, and it is requested once")
+        @Test("A refused large body is requested once and leaves no files")
         func transfer() async throws {
             let bytes = try DamagedPictures.make("png")
             // Long enough to be written to a file while it comes.
@@ -59,9 +59,9 @@ extension EndToEnd {
             #expect(try await kf.run("fetch", server.url("/a.png")).status == 0)
         }
 
-        @Test("-v says how the image was checked")
+        @Test("Verbose output names the level of the check")
         func verbose() async throws {
-            let path = FixturesDirectory.url.appendingPathComponent("png/rgb.png").path
+            let path = FixturesDirectory.path("png/rgb.png")
             try kf.home.write("list", path)
             let full = try await kf.run("fetch", path, "-v", "--check", "full")
             #expect(full.errors.contains("bytes (check: full)"), "\(full)")
@@ -72,7 +72,7 @@ extension EndToEnd {
             #expect(listed.errors.contains("\(path): fetched (check: full)\n"), "\(listed)")
         }
 
-        @Test("what kf does not decode passes, and the report says how far it was checked")
+        @Test("Formats that kf cannot decode pass a full check")
         func undecodable() async throws {
             let heic =
                 [UInt8]([0, 0, 0, 0x1c]) + Array("ftypheic\0\0\0\0heicmif1miaf".utf8) + [UInt8](repeating: 0, count: 64)
@@ -86,7 +86,7 @@ extension EndToEnd {
             #expect(try result.status == 0 && checks(result) == ["none", "structure"], "\(result)")
         }
 
-        @Test("a warning stays a warning, and an image that is processed is checked too")
+        @Test("A full check keeps warnings and covers processed images")
         func warnings() async throws {
             try kf.home.write("a.gif", FixturesDirectory.named("gif/animated.gif").data.dropLast())
             let warned = try await kf.run("fetch", "--json", "--check", "full", "a.gif")
@@ -99,11 +99,11 @@ extension EndToEnd {
             #expect(try first.item().error?.code == 2008, "\(first)")
             let variants = try await kf.run(
                 "fetch", "--json", "--check", "full", "--variant", "s=resize:20x", "--variant", "l=resize:40x",
-                FixturesDirectory.url.appendingPathComponent("jpeg/grey.jpg").path)
+                FixturesDirectory.path("jpeg/grey.jpg"))
             #expect(try checks(variants) == ["full", "full"], "\(variants)")
         }
 
-        @Test("the environment and the config file set it")
+        @Test("The environment and the config file set the check")
         func layers() async throws {
             let path = try damaged("jpeg")
             var inEnvironment = kf
@@ -117,7 +117,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "of the broken seeds that pass the structural check, those that kf cannot decode are refused",
+            "A full check refuses the broken files that cannot be decoded",
             .enabled(if: Corpora.has("fuzz-seeds"), Comment(rawValue: Corpora.absence)))
         func seeds() async throws {
             let files = ["fuzz-seeds", "png-broken", "jpeg-corrupt"].flatMap(Corpora.files).map(\.path)

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("What newcomers get wrong is answered in a line or two")
+    @Suite("Command line mistakes")
     struct CommandLineMistakesTests {
         struct Mistake: CustomTestStringConvertible, Sendable {
             let arguments: [String]
@@ -67,6 +67,11 @@ extension EndToEnd {
             Mistake("fetch --max-size 10X a.png", 2, "--max-size takes a size such as 500M or 10GiB, not '10X'"),
             Mistake("fetch --name {stem} a.png", 2, "--name needs --output-dir or -O"),
             Mistake("fetch --quality 200 a.png", 2, "--quality takes a whole number from 1 to 100, not '200'"),
+            Mistake("fetch --quality 0 a.png", 2, "--quality takes a whole number from 1 to 100, not '0'"),
+            Mistake("fetch --quality high a.png", 2, "--quality takes a whole number from 1 to 100, not 'high'"),
+            Mistake("prefetch -j 0 -", 2, "--jobs takes a whole number from 1 to 1024, not '0'"),
+            Mistake("fetch --json a.png -o -", 2, "--json and -o - both write to standard output"),
+            Mistake("fetch -f bmp a.png", 2, "--format takes keep, png, jpeg, gif, webp or avif, not 'bmp'"),
             Mistake(
                 "fetch -f jpgg a.png", 2,
                 "--format takes keep, png, jpeg, gif, webp or avif, not 'jpgg'; did you mean 'jpeg'?"),
@@ -79,6 +84,16 @@ extension EndToEnd {
                 "fetch example.com", 1, "example.com: No such file or directory; a URL begins with https:// [5003]"),
             Mistake("fetch missing.png", 1, "missing.png: No such file or directory [5003]"),
             Mistake("fetch http://", 1, "http://: the URL has no host [1002]"),
+            Mistake("fetch http:///a.png", 1, "http:///a.png: the URL has no host [1002]"),
+            Mistake(
+                "fetch http://h:99999/a.png", 1,
+                "http://h:99999/a.png: the URL's port is not a number from 1 to 65535 [1002]"),
+            Mistake("fetch ftp://h/a", 1, "ftp://h/a: ftp: is not supported, only http: and https: are [1002]"),
+            Mistake("fetch gopher://h/", 1, "gopher://h/: gopher: is not supported, only http: and https: are [1002]"),
+            Mistake("fetch HTTPX://h/", 1, "HTTPX://h/: httpx: is not supported, only http: and https: are [1002]"),
+            Mistake(
+                "fetch javascript://x", 1,
+                "javascript://x: javascript: is not supported, only http: and https: are [1002]"),
             Mistake(
                 "fetch a.png -o nowhere/x.png", 1,
                 "a.png: cannot write nowhere/x.png: No such file or directory; --create-dirs creates missing directories [4002]"
@@ -93,9 +108,14 @@ extension EndToEnd {
             Mistake(
                 "fetch a.png -p rezise:10x10", 2,
                 "processor 'rezise:10x10': no processor 'rezise'; did you mean 'resize'?"),
-            Mistake(
-                "fetch a.png -p resize=10x10", 2, "processor 'resize=10x10': did you mean 'resize:10x10'?"),
+            Mistake("fetch a.png -p resize=10x10", 2, "processor 'resize=10x10': did you mean 'resize:10x10'?"),
             Mistake("fetch a.png -p resize", 2, "processor 'resize': size is missing, as in '320x240'"),
+            Mistake("fetch a.png -p resize:", 2, "processor 'resize:': size is empty"),
+            Mistake(
+                "fetch a.png -p blur:much", 2,
+                "processor 'blur:much': radius is 'much', but must be a number from 0 to 10000"),
+            Mistake("fetch a.png -p |>", 2, "processor '|>': an empty step"),
+            Mistake("fetch a.png --process=", 2, "--process needs a processor, such as resize:320x240"),
             Mistake("fetch", 2, "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input"),
             Mistake("fetch note.png", 1, "note.png: not an image: no known image format begins like this [2007]"),
             Mistake("fetc a.png", 2, "there is no command 'fetc'; did you mean 'fetch'?"),
@@ -121,15 +141,16 @@ extension EndToEnd {
             try kf.home.write("note.png", "just a note\n")
         }
 
-        @Test("Each has its exact answer and status", arguments: mistakes)
+        @Test("Each mistake gets its exact message and status", arguments: mistakes)
         func answered(mistake: Mistake) async throws {
             let result = try await kf.run(mistake.arguments)
             #expect(result.status == mistake.status)
             #expect(result.errors == "kf: \(mistake.says)\n")
             #expect(result.standardOutput.isEmpty)
+            #expect(mistake.status == 1 || TemporaryDirectory.files(in: kf.cacheDirectory) == [])
         }
 
-        @Test("A list that is not there is said, and nothing else begins")
+        @Test("A missing list is reported before any work begins")
         func missingList() async throws {
             try kf.home.write("list", FixturesDirectory.named("png/grey.png").url.path)
             let result = try await kf.run("prefetch", "--quiet", "--allow-local", "nolist.txt", "list")
@@ -137,7 +158,7 @@ extension EndToEnd {
             #expect(kf.cachedObjects().isEmpty)
         }
 
-        @Test("kf cache alone names its commands, kf alone explains itself on standard error")
+        @Test("An incomplete command names the commands to choose from")
         func incomplete() async throws {
             let family = try await kf.run("cache")
             #expect(family.status == 2 && family.errors.hasPrefix("kf: 'kf cache' needs one of: stat, "), "\(family)")
@@ -146,7 +167,7 @@ extension EndToEnd {
             #expect(alone.status == 2 && alone.standardOutput.isEmpty && alone.errors.contains("Usage: kf COMMAND"))
         }
 
-        @Test("A cache directory that cannot be made is exit 3")
+        @Test("A cache directory that cannot be created is exit status 3")
         func unwritableCache() async throws {
             let result = try await kf.run("fetch", "a.png", "--cache-dir", "/proc/nope")
             #expect(result.status == 3)

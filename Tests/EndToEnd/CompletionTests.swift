@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Completion, in the shells themselves")
+    @Suite("Shell completion")
     struct CompletionTests {
         enum Shell: String, CaseIterable {
             case bash, zsh, fish
@@ -66,8 +66,7 @@ extension EndToEnd {
             try #require(isOver, "\(line): \(terminal.text)")
         }
 
-        @Test(
-            "commands, options, values, processors and files are completed", arguments: Shell.allCases)
+        @Test("Shells complete commands, options, values, processors and files", arguments: Shell.allCases)
         func completes(shell: Shell) async throws {
             try #require(Tool.isInstalled(shell.rawValue), "make test installs it")
             let terminal = try await start(shell)
@@ -90,7 +89,7 @@ extension EndToEnd {
             try expect(terminal, "kf completions fi", shows: "fish")
         }
 
-        @Test("every option of the table is in every script")
+        @Test("Every script contains every option")
         func complete() async throws {
             let options = try await kf.run("config", "--json").objects().compactMap { $0["option"] as? String }
             #expect(options.count > 20)
@@ -102,7 +101,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("another shell is a usage error", arguments: [["tcsh"], [], ["bash", "zsh"]])
+        @Test("An unknown shell is a usage error", arguments: [["tcsh"], [], ["bash", "zsh"]])
         func unknown(arguments: [String]) async throws {
             let result = try await kf.run(["completions"] + arguments)
             #expect(result.status == 2)

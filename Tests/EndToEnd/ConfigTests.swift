@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Flags beat the environment, the environment beats the config file")
+    @Suite("Configuration")
     struct ConfigTests {
         var kf: KFCommand
 
@@ -14,41 +14,35 @@ extension EndToEnd {
 
         private func write(_ text: String) throws { try kf.home.write(".config/kf/config", text) }
 
-        private func with(_ variables: [String: String]) -> KFCommand {
-            var kf = kf
-            kf.environment.merge(variables) { $1 }
-            return kf
-        }
-
         private func format(_ kf: KFCommand, _ arguments: String...) async throws -> String? {
             try await kf.run(["fetch", "a.png", "--json"] + arguments).item().format
         }
 
-        @Test("A value comes from the nearest layer that has one")
+        @Test("Flags override the environment, which overrides the file")
         func layers() async throws {
             #expect(try await format(kf) == "png")
             try write("format = gif\n")
             #expect(try await format(kf) == "gif")
-            #expect(try await format(with(["KF_FORMAT": "webp"])) == "webp")
-            #expect(try await format(with(["KF_FORMAT": "webp"]), "-f", "jpeg") == "jpeg")
-            #expect(try await format(with(["KF_FORMAT": ""])) == "gif")
+            #expect(try await format(kf.with(["KF_FORMAT": "webp"])) == "webp")
+            #expect(try await format(kf.with(["KF_FORMAT": "webp"]), "-f", "jpeg") == "jpeg")
+            #expect(try await format(kf.with(["KF_FORMAT": ""])) == "gif")
         }
 
-        @Test("A nearer layer also beats what excludes it in a farther one")
+        @Test("A nearer layer overrides a conflicting option of a farther one")
         func conflicts() async throws {
             try write("only-from-cache\n")
             let refused = try await kf.run("fetch", "a.png")
             #expect(refused.status == 1 && refused.errors.contains("[3006]"), "\(refused)")
             #expect(try await format(kf, "--force-refresh") == "png")
             #expect(try await format(kf, "--no-only-from-cache") == "png")
-            #expect(try await format(with(["KF_ONLY_FROM_CACHE": "0"])) == "png")
+            #expect(try await format(kf.with(["KF_ONLY_FROM_CACHE": "0"])) == "png")
             let both = try await kf.run("fetch", "a.png", "--force-refresh", "--only-from-cache")
             #expect(both.status == 2)
             #expect(both.errors == "kf: --force-refresh and --only-from-cache exclude each other\n")
         }
 
         @Test(
-            "The file takes every spelling of curl's",
+            "The config file accepts every spelling of curl's",
             arguments: [
                 "format gif", "format=gif", "--format gif", "  format:\tgif  ", "format = \"gif\" # small",
                 "# a comment\n\nformat = gif # small\r\n", "quality = 3\nformat = gif\nsort = size",
@@ -61,7 +55,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "What the file should not hold is an error with its line",
+            "A mistake in the config file is reported with its line",
             arguments: [
                 ("json\nfromat = gif", 2, "there is no option 'fromat'; did you mean 'format'?"),
                 ("output = x", 1, "'output' works on the command line only, not in a file"),
@@ -80,34 +74,35 @@ extension EndToEnd {
             #expect(result.errors == "kf: \(kf.home.path(".config/kf/config").path):\(line): \(message)\n")
         }
 
-        @Test("A wrong value names where it stands")
+        @Test("A wrong value is reported with its place")
         func wrongValues() async throws {
             try write("\nquality = 200\n")
             let file = try await kf.run("fetch", "a.png")
             let place = "\(kf.home.path(".config/kf/config").path):2"
             #expect(file.errors == "kf: --quality takes a whole number from 1 to 100, not '200' (\(place))\n")
-            let variable = try await with(["KF_QUALITY": "x"]).run("fetch", "a.png")
+            let variable = try await kf.with(["KF_QUALITY": "x"]).run("fetch", "a.png")
             #expect(variable.errors == "kf: --quality takes a whole number from 1 to 100, not 'x' (from KF_QUALITY)\n")
-            let flag = try await with(["KF_JSON": "perhaps"]).run("fetch", "a.png")
+            let flag = try await kf.with(["KF_JSON": "perhaps"]).run("fetch", "a.png")
             #expect(flag.errors == "kf: KF_JSON is a switch: 1 or 0, not 'perhaps'\n")
             #expect([file.status, variable.status, flag.status] == [2, 2, 2])
         }
 
-        @Test("Repeatable options take lines in the environment and several lines in the file")
+        @Test("A repeatable option may have several lines")
         func repeated() async throws {
-            let fromVariable = try await with(["KF_PROCESS": "crop:20x10\nrotate:90"]).run("fetch", "a.png", "--json")
+            let fromVariable = try await kf.with(["KF_PROCESS": "crop:20x10\nrotate:90"]).run(
+                "fetch", "a.png", "--json")
             #expect(try fromVariable.item().width == 10)
             try write("process = crop:20x10\nprocess = rotate:90\n")
             let fromFile = try await kf.run("fetch", "a.png", "--json").item()
             #expect(fromFile.width == 10 && fromFile.height == 20)
         }
 
-        @Test("XDG_CONFIG_HOME moves the file; a file that cannot be read is an error")
+        @Test("XDG_CONFIG_HOME moves the config file")
         func places() async throws {
             try kf.home.write("elsewhere/kf/config", "format = gif")
-            let moved = with(["XDG_CONFIG_HOME": kf.home.path("elsewhere").path])
+            let moved = kf.with(["XDG_CONFIG_HOME": kf.home.path("elsewhere").path])
             #expect(try await format(moved) == "gif")
-            #expect(try await format(with(["XDG_CONFIG_HOME": "elsewhere"])) == "png", "a relative path is ignored")
+            #expect(try await format(kf.with(["XDG_CONFIG_HOME": "elsewhere"])) == "png", "a relative path is ignored")
             try kf.home.write(".config/kf/config/folder", "")
             let folder = try await kf.run("fetch", "a.png")
             #expect(folder.status == 2)
@@ -116,11 +111,11 @@ extension EndToEnd {
             #expect(help.status == 0, "help needs no config")
         }
 
-        @Test("kf config shows each value and where it comes from")
+        @Test("The command config shows each value and its origin")
         func shown() async throws {
             try write("jobs = 8\nsrgb\nvariant = a=blur:3\nvariant = b=blur:4\n")
             let file = kf.home.path(".config/kf/config").path
-            let result = try await with(["KF_TIMEOUT": "3s"]).run("config", "--color", "never")
+            let result = try await kf.with(["KF_TIMEOUT": "3s"]).run("config", "--color", "never")
             #expect(result.status == 0 && result.errors == "", "\(result)")
             let words = result.outputLines.map { $0.split(separator: " ").map(String.init) }
             #expect(result.outputLines.first == "# \(file)")
@@ -134,7 +129,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("kf config --json has the same, one object an option")
+        @Test("The configuration in JSON has one object for each option")
         func json() async throws {
             try write("jobs = 8\n")
             let objects = try await kf.run("config", "--json").objects()
@@ -145,7 +140,7 @@ extension EndToEnd {
             #expect(objects.last?["exists"] as? Bool == true)
         }
 
-        @Test("kf config says what a fetch would refuse")
+        @Test("The command config reports a value that fetch would refuse")
         func refused() async throws {
             try write("quality = 200\n")
             let result = try await kf.run("config")

@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// What a user sees of connections that are used again, and of those that cannot be.
-    @Suite("Connections that are used again")
+    @Suite("Connection reuse")
     struct ConnectionTests {
         let kf: KFCommand
 
@@ -14,7 +14,7 @@ extension EndToEnd {
             Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body
         }
 
-        @Test("an image that follows another one unasked is not taken for the next", arguments: ["8", "1"])
+        @Test("An unrequested second response is never taken for the next image", arguments: ["8", "1"])
         func strayImage(jobs: String) async throws {
             let names = ["png/rgb.png", "png/grey.png", "png/palette.png", "png/tall.png"]
             let pictures = try names.map { try FixturesDirectory.named($0).data }
@@ -41,7 +41,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "a stream that the server ends counts as a retry",
+            "A stream that the server ends counts as a retry",
             arguments: [HTTP2Server.Step.refuse, .goAway, .close], [0, 2])
         func streamsCount(step: HTTP2Server.Step, retries: Int) async throws {
             let certificates = try await TestCertificates.shared
@@ -54,7 +54,7 @@ extension EndToEnd {
             #expect(try server.requests() == 1 + retries)
         }
 
-        @Test("a retry brings an image whose stream was refused")
+        @Test("A retry fetches an image whose stream was refused")
         func refusedOnce() async throws {
             let certificates = try await TestCertificates.shared
             let picture = try FixturesDirectory.named("png/one-pixel.png").data
@@ -68,7 +68,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "HTTP/2 connections that a server ends cost no image", .enabled(if: FileServer.isInstalled),
+            "Connections that the server ends do not lose any image", .enabled(if: FileServer.isInstalled),
             arguments: [(7, "8"), (100, "0")])
         func refusedStreams(requests: Int, retries: String) async throws {
             let certificates = try await TestCertificates.shared
@@ -84,30 +84,27 @@ extension EndToEnd {
             #expect(items.allSatisfy { $0.status == "fetched" }, "\(result.errors)")
         }
 
-        @Test("data in bursts, each within its --timeout, is no stall")
+        @Test("Bursts within the timeout are not a stall")
         func bursts() async throws {
-            let picture = [UInt8](try FixturesDirectory.named("jpeg/landscape-444.jpg").data)
+            let picture = try FixturesDirectory.bytes("jpeg/landscape-444.jpg")
             let size = (picture.count + 3) / 4
             var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(picture.count)")]
             for start in stride(from: 0, to: picture.count, by: size) {
                 steps += [.pause(.milliseconds(1200)), .send(Array(picture[start..<min(start + size, picture.count)]))]
             }
             let server = try FaultServer { [steps] _ in steps }
-            let item = try await kf.run(
-                "fetch", "--json", "--retry", "0", "--timeout", "2s", server.url("/a")
-            ).item()
+            let item = try await kf.run("fetch", "--json", "--retry", "0", "--timeout", "2s", server.url("/a")).item()
             #expect(item.status == "fetched", "\(String(describing: item.error))")
         }
 
         @Test(
-            "--cacert takes the place of every authority of the system",
+            "The option --cacert replaces all authorities of the system",
             .enabled(if: FileServer.isInstalled && PrivateAuthorities.isPossible))
         func authorities() async throws {
             let certificates = try await TestCertificates.shared
             let other = try await TestCertificates(authority: "another-authority")
             let server = try FileServer(identity: certificates.identity(.good))
-            let system = try await PrivateAuthorities(
-                trusting: certificates.authority, file: other.authority)
+            let system = try await PrivateAuthorities(trusting: certificates.authority, file: other.authority)
             var kf = try system.wrapping(kf)
             let options = ["fetch", "--json", "--retry", "0", server.secureURL("png/rgb.png")]
             // The directory alone is enough where --cacert is not given.

@@ -4,19 +4,12 @@ import Testing
 
 extension EndToEnd {
     /// A restored CI cache may have been written by anyone.
-    @Suite("A cache that another program has written")
+    @Suite("Crafted caches")
     struct CraftedCacheTests {
         let kf: KFCommand
-        let image = FixturesDirectory.url.appendingPathComponent("png/grey.png").path
+        let image = FixturesDirectory.path("png/grey.png")
 
         init() throws { kf = try KFCommand() }
-
-        private var index: String { kf.cacheDirectory.appendingPathComponent("v1/index.sqlite").path }
-
-        private func change(_ sql: String) async throws {
-            let result = try await Tool.run("sqlite3", index, sql)
-            try #require(result.status == 0, "\(result)")
-        }
 
         private static let uses = [
             ["fetch", "IMAGE"], ["fetch", "IMAGE", "--force-refresh"], ["fetch", "OTHER", "--max-size", "60k"],
@@ -27,19 +20,19 @@ extension EndToEnd {
             ["cache", "ls", "--long"], ["cache", "stat"],
         ]
 
-        @Test("A path in the place of an extension removes and reads nothing outside; the cache heals", arguments: uses)
+        @Test("A path in place of an extension reaches no file outside", arguments: uses)
         func path(_ arguments: [String]) async throws {
             let path = try await kf.run("fetch", image).printedPath
             let victim = try kf.home.write("victim/thesis.txt", "precious")
             try FileManager.default.createDirectory(
                 atPath: (path as NSString).deletingPathExtension + ".x", withIntermediateDirectories: false)
-            try await change(
+            try await kf.changeIndex(
                 """
                 UPDATE objects SET ext = 'x/../../../../../victim/thesis.txt', size = 8;
                 UPDATE entries SET size = 8; UPDATE times SET expires = 0, accessed = 0;
                 """)
             try kf.home.write("list", image + "\n")
-            let other = FixturesDirectory.url.appendingPathComponent("jpeg/landscape-444.jpg").path
+            let other = FixturesDirectory.path("jpeg/landscape-444.jpg")
             let words = arguments.map { ["IMAGE": image, "OTHER": other, "LIST": "list"][$0] ?? $0 }
             let result = try await kf.run(words)
             #expect([0, 1].contains(result.status), "\(result)")
@@ -52,10 +45,10 @@ extension EndToEnd {
             #expect(try String(contentsOf: victim, encoding: .utf8) == "precious")
         }
 
-        @Test("Triggers and views are set aside with their index, and run nothing")
+        @Test("An index with triggers is set aside and runs none")
         func trigger() async throws {
             _ = try await kf.run("fetch", image)
-            try await change(
+            try await kf.changeIndex(
                 "CREATE TRIGGER t AFTER UPDATE ON times BEGIN UPDATE objects SET ext = 'x'; DELETE FROM entries; END")
             let result = try await kf.run("fetch", image)
             #expect(result.status == 0 && result.errors.contains("was damaged; it was moved to"), "\(result)")
@@ -63,10 +56,11 @@ extension EndToEnd {
         }
 
         @Test(
-            "Numbers at the ends of 64 bits end no command", arguments: ["9223372036854775807", "-9223372036854775808"])
+            "Extreme numbers in the index do not stop any command",
+            arguments: ["9223372036854775807", "-9223372036854775808"])
         func numbers(_ number: String) async throws {
             _ = try await kf.run("fetch", image)
-            try await change(
+            try await kf.changeIndex(
                 """
                 UPDATE entries SET size = \(number), created = \(number), ttl = \(number), extending = \(number);
                 UPDATE times SET accessed = \(number), expires = \(number), hits = \(number);
@@ -92,16 +86,16 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "verify").output.contains("no damage"))
         }
 
-        @Test("An object of terabytes fails alone, before memory is taken for it")
+        @Test("An object of a terabyte fails alone")
         func hugeObject() async throws {
             let path = try await kf.run("fetch", image).printedPath
             #expect(chmod(path, 0o644) == 0 && truncate(path, 1 << 40) == 0)
             var status = stat()
             #expect(stat(path, &status) == 0)
             let modified = status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec
-            try await change(
+            try await kf.changeIndex(
                 "UPDATE objects SET size = 1 << 40, mtime = \(modified); UPDATE entries SET size = 1 << 40")
-            let other = FixturesDirectory.url.appendingPathComponent("png/rgb.png").path
+            let other = FixturesDirectory.path("png/rgb.png")
             let result = try await kf.run("fetch", image, other, "-p", "resize:8x8")
             #expect(result.status == 3 && result.output.split(separator: "\n").count == 1, "\(result)")
             #expect(result.errors.contains("File too large"), "\(result)")
@@ -115,13 +109,13 @@ extension EndToEnd {
 
         private func expectUntouched() throws {
             #expect(TemporaryDirectory.files(in: kf.home.path("outside")) == ["file"])
-            #expect(try String(contentsOf: kf.home.path("outside/file"), encoding: .utf8) == "precious")
+            #expect(try kf.text("outside/file") == "precious")
         }
 
-        @Test("Links in the place of the objects' folders get nothing written or removed elsewhere")
+        @Test("Links in place of object folders are not followed")
         func objectFolders() async throws {
             let outside = try outside()
-            _ = try await kf.run("fetch", FixturesDirectory.url.appendingPathComponent("png/rgb.png").path)
+            _ = try await kf.run("fetch", FixturesDirectory.path("png/rgb.png"))
             for number in 0..<256 {
                 let name = (number < 16 ? "0" : "") + String(number, radix: 16)
                 let folder = kf.cacheDirectory.appendingPathComponent("v1/objects/\(name)")
@@ -139,7 +133,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A link in the place of what the cache is made of is refused, named, and not followed",
+            "A link in place of a cache directory is refused",
             arguments: ["v1", "v1/objects", "v1/tmp", "v1/partial", "v1/lock"])
         func links(_ name: String) async throws {
             let outside = try outside()
@@ -160,24 +154,18 @@ extension EndToEnd {
         }
 
         @Test(
-            "Without openat2 the way is walked, as safely",
-            .enabled("strace cannot trace here") { await HitPathTests.canTrace() },
+            "Without openat2 links are refused as well",
+            .enabled("strace cannot trace here") { await SystemCalls.areTraceable() },
             arguments: ["ENOSYS", "EPERM"])
         func walking(_ code: String) async throws {
             func run(_ arguments: String...) async throws -> CommandResult {
-                try await RunningCommand(
-                    "strace",
-                    [
-                        "-f", "-qq", "-o", kf.home.path("trace").path, "-e", "trace=openat2", "-e",
-                        "inject=openat2:error=\(code)",
-                    ]
-                        + [kf.binary.path] + arguments,
-                    environment: kf.environment, directory: kf.home.url
-                ).wait()
+                try await kf.run(
+                    arguments, under: "strace", "-f", "-qq", "-o", kf.home.path("trace").path, "-e", "trace=openat2",
+                    "-e", "inject=openat2:error=\(code)")
             }
             let outside = try outside()
             let path = try await run("fetch", image).printedPath
-            let trace = try String(contentsOf: kf.home.path("trace"), encoding: .utf8)
+            let trace = try kf.text("trace")
             #expect(trace.contains("INJECTED"), "the check itself no longer works: \(trace)")
             #expect(try await run("fetch", image, "--json").item().status == "disk")
             let folder = URL(fileURLWithPath: path).deletingLastPathComponent()

@@ -33,6 +33,28 @@ struct DataSet {
 
     func list(_ urls: [String]) -> Data { Data(urls.map { $0 + "\n" }.joined().utf8) }
 
+    /// Writes the list of the commands.
+    func write(_ urls: [String]) throws { try kf.home.write("list", list(urls)) }
+
+    /// Kills a command at the given call on a file of the data set, of this many shards.
+    func run(_ arguments: [String], killedAt call: String, _ number: Int, shards: Int) async throws -> CommandResult {
+        let files = (0..<shards).flatMap { shard in
+            ["tar", "jsonl"].flatMap { ["/.0000\(shard).\($0)", "/0000\(shard).\($0)"] }
+        }
+        let limits = (["", "/.kf-shards"] + files).flatMap { ["-P", kf.home.path("data").path + $0] }
+        let injection = ["-e", "trace=\(call)", "-e", "inject=\(call):signal=KILL:when=\(number)"]
+        return try await RunningCommand(
+            "strace", ["-f", "-qq", "-o", "/dev/null"] + limits + injection + [kf.binary.path] + arguments,
+            environment: kf.environment, directory: kf.home.url
+        ).wait()
+    }
+
+    func remove(_ names: String...) throws {
+        for name in names where FileManager.default.fileExists(atPath: kf.home.path(name).path) {
+            try FileManager.default.removeItem(at: kf.home.path(name))
+        }
+    }
+
     /// A shard as `shards.py` reads it.
     struct Shard {
         let samples: [[String: Any]]
@@ -50,8 +72,7 @@ struct DataSet {
         try #require(result.status == 0, "\(result)")
         let object = try JSONSerialization.jsonObject(with: result.standardOutput) as? [String: [String: Any]]
         return try #require(object).mapValues { shard in
-            Shard(
-                samples: shard["samples"] as? [[String: Any]] ?? [], rows: shard["rows"] as? [[String: Any]] ?? [])
+            Shard(samples: shard["samples"] as? [[String: Any]] ?? [], rows: shard["rows"] as? [[String: Any]] ?? [])
         }
     }
 

@@ -3,14 +3,14 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("kf prefetch --dry-run")
+    @Suite("Dry runs")
     struct DryRunTests {
         let kf: KFCommand
         let server: FaultServer
 
         init() throws {
             kf = try KFCommand()
-            let picture = [UInt8](try FixturesDirectory.named("png/rgb.png").data)
+            let picture = try FixturesDirectory.bytes("png/rgb.png")
             server = try FaultServer { _ in [.reply(headers: ["ETag: \"1\""], body: picture)] }
         }
 
@@ -24,7 +24,7 @@ extension EndToEnd {
             return urls
         }
 
-        @Test("It prints the state of each line and the sum, makes no request, and changes nothing")
+        @Test("A dry run prints states and changes nothing")
         func states() async throws {
             let urls = try await fill()
             let asked = server.requests.count
@@ -47,7 +47,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("JSON has an object for each line, and one with the sums")
+        @Test("A dry run in JSON has one object for each line")
         func json() async throws {
             let urls = try await fill()
             let run = try await kf.run("prefetch", "list.txt", "--dry-run", "--json", "--check")
@@ -68,7 +68,7 @@ extension EndToEnd {
             #expect(["hits", "stale", "missing", "invalid"].allSatisfy { sum[$0] as? Int == 1 })
         }
 
-        @Test("--check alone fails when something is missing; its words stay values, and the order is free")
+        @Test("A dry run with --check fails when an image is missing")
         func check() async throws {
             let urls = try await fill()
             let cached = Data(urls.prefix(2).joined(separator: "\n").utf8)
@@ -91,7 +91,7 @@ extension EndToEnd {
             #expect(try await kf.run("prefetch", "--help").output.contains("--check [structure|full]"))
         }
 
-        @Test("A processed image is a hit when its original is cached; every variant counts")
+        @Test("An image that can be derived is a hit")
         func derived() async throws {
             let urls = try await fill()
             func object(_ options: String...) async throws -> [String: Any] {
@@ -113,7 +113,7 @@ extension EndToEnd {
             #expect(again["status"] as? String == "stale" && again["next"] as? String == "revalidate")
         }
 
-        @Test("Where there is no cache everything is missing, and none is made")
+        @Test("Without a cache every image is missing, and none is created")
         func nowhere() async throws {
             try kf.home.write("list.txt", Data("\(server.url("/a.png"))\n".utf8))
             let run = try await kf.run("prefetch", "list.txt", "--dry-run", "--check")
@@ -132,7 +132,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "It reads a cache on a read-only file system",
+            "A dry run reads a cache on a read-only file system",
             .enabled("no mounts here") { await MountedCache.isPossible() })
         func readOnly() async throws {
             let run = try await MountedCache(kf: kf).run(

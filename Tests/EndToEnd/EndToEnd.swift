@@ -2,5 +2,5 @@ import Support
 import Testing
 
 /// The built binary against a real nginx.
-@Suite("kf, from outside", .bounded, .ownThread)
+@Suite("The command", .bounded, .ownThread)
 enum EndToEnd {}

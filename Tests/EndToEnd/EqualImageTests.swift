@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Many URLs of equal images")
+    @Suite("Equal images")
     struct EqualImageTests {
         let kf: KFCommand
         let image: Data
@@ -42,22 +42,15 @@ extension EndToEnd {
             #expect(verified.status == 0, "\(verified)")
         }
 
-        /// The calls of a command, which must succeed, on images and on temporary files.
+        /// The calls of a command on images and on temporary files.
         private func traced(_ calls: String, _ arguments: [String], input: String = "") async throws -> [Substring] {
-            let log = kf.home.path("trace")
-            let result = try await RunningCommand(
-                "strace",
-                ["-f", "-y", "-s", "0", "-e", "trace=\(calls)", "-o", log.path, kf.binary.path] + arguments,
-                environment: kf.environment, input: .data(Data(input.utf8))
-            ).wait()
-            #expect(result.status == 0, "\(result)")
-            return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter {
+            try await kf.calls(calls, of: arguments, input: input).filter {
                 $0.contains("/v1/objects") || $0.contains("/v1/tmp/")
             }
         }
 
         @Test(
-            "an image that the cache has is not written for other URLs",
+            "An image is written once for many URLs",
             .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
         func calls() async throws {
             let urls = (0..<200).map { server.url("png/grey.png?\($0)") }
@@ -69,7 +62,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "--fsync waits for an image that another process wrote",
+            "With --fsync an image written by another process becomes durable",
             .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
         func durable() async throws {
             _ = try await kf.run("fetch", url(0))
@@ -79,7 +72,7 @@ extension EndToEnd {
             #expect(try await traced("fsync", ["fetch", url(2)]) == [])
         }
 
-        @Test("--force-refresh heals a file that other URLs share")
+        @Test("A forced refresh heals a file that other URLs share")
         func forced() async throws {
             for index in 0..<2 { _ = try await kf.run("fetch", url(index)) }
             try damage()
@@ -88,7 +81,7 @@ extension EndToEnd {
             try await expectHealed()
         }
 
-        @Test("--verify heals a file that other URLs share")
+        @Test("A verified fetch heals a file that other URLs share")
         func verified() async throws {
             for index in 0..<2 { _ = try await kf.run("fetch", url(index)) }
             try damage()
@@ -97,7 +90,7 @@ extension EndToEnd {
             try await expectHealed()
         }
 
-        @Test("processing heals a file that cannot be decoded and that other URLs share")
+        @Test("Processing heals an undecodable file that other URLs share")
         func undecodable() async throws {
             for index in 0..<2 { _ = try await kf.run("fetch", url(index)) }
             try damage()

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("cache explain announces what fetch then does")
+    @Suite("Predictions of cache explain")
     struct ExplainTests {
         private let kf: KFCommand
         private let server: FaultServer
@@ -11,14 +11,12 @@ extension EndToEnd {
         /// The origin's image is expired by its headers already, and gone when it is asked whether it is still right.
         init() throws {
             kf = try KFCommand()
-            let picture = [UInt8](try FixturesDirectory.named("png/rgb.png").data)
+            let picture = try FixturesDirectory.bytes("png/rgb.png")
             server = try FaultServer { request in
                 guard request.path == "/there", request.header("If-None-Match") == nil else {
                     return [.reply("404 Not Found", headers: ["Cache-Control: max-age=3600"])]
                 }
-                return [
-                    .reply(headers: ["ETag: \"1\"", "Cache-Control: max-age=10", "Age: 20"], body: picture)
-                ]
+                return [.reply(headers: ["ETag: \"1\"", "Cache-Control: max-age=10", "Age: 20"], body: picture)]
             }
         }
 
@@ -35,7 +33,7 @@ extension EndToEnd {
             )
         }
 
-        @Test("A remembered 404 counts before an expired image under --only-from-cache")
+        @Test("A remembered 404 comes before an expired image")
         func answer() async throws {
             let url = server.url("/there")
             for _ in 0..<2 { _ = try await kf.run("fetch", url, "--cache-policy", "http") }
@@ -43,7 +41,7 @@ extension EndToEnd {
             #expect(found == ("answer", "failed", 2002, 0))
         }
 
-        @Test("An expired image of a lower layer is served while it is revalidated")
+        @Test("An expired image of a lower layer is served while revalidated")
         func layer() async throws {
             let lower = kf.home.path("lower").path
             let url = server.url("/there")
@@ -52,7 +50,7 @@ extension EndToEnd {
             #expect(found.next == "stale" && found.status == "stale")
         }
 
-        @Test("A 404 that a lower layer remembers does not count")
+        @Test("A 404 remembered by a lower layer does not count")
         func lowerAnswer() async throws {
             let lower = kf.home.path("lower").path
             let url = server.url("/missing")
@@ -61,7 +59,7 @@ extension EndToEnd {
             #expect(found == ("request", "failed", 2002, 1))
         }
 
-        @Test("A remote is asked before an expired image is served under --only-from-cache")
+        @Test("A remote is asked before an expired image is served")
         func remote() async throws {
             let remote = kf.home.path("remote")
             try FileManager.default.createDirectory(at: remote, withIntermediateDirectories: true)

@@ -3,15 +3,13 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Lists as users make them, and lists that cannot be read")
+    @Suite("Lists by hand")
     struct HandMadeListTests {
         let kf: KFCommand
         let server: FileServer
 
         init() throws {
-            var kf = try KFCommand()
-            kf.environment["KF_RETRY"] = "0"
-            self.kf = kf
+            kf = try .withoutRetries()
             server = try FileServer()
         }
 
@@ -19,7 +17,7 @@ extension EndToEnd {
 
         private func requested() async throws -> [String] { try await server.requests().map(\.path).sorted() }
 
-        @Test("what is no list at all is said so, with the way out: an image, other separators, a column too many")
+        @Test("A file that is not a list gets a helpful message")
         func noLists() async throws {
             try kf.home.write("photo.jpg", FixturesDirectory.named("jpeg/grey.jpg").data)
             try kf.home.write("table.csv", "url;id\n\(grey);1\n")
@@ -35,7 +33,7 @@ extension EndToEnd {
             #expect(try await requested().isEmpty)
         }
 
-        @Test("headers of a record that is not valid are printed nowhere, whatever their column is called")
+        @Test("Headers of an invalid record are never printed")
         func secretHeaders() async throws {
             let list =
                 #"{"auth":{"Authorization":"Bearer SECRET1"}}"# + "\n" + #"{"url":"x","auth":{"Cookie":"SECRET2""#
@@ -46,8 +44,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(
-            "a list that is missing, a directory, or without the column: status 2, and nothing that looks like success")
+        @Test("An unreadable list is status 2 before any request")
         func unreadable() async throws {
             try kf.home.write("good.txt", "\(grey)\n")
             try kf.home.write("table.csv", "id,image\n1,\(grey)\n")
@@ -67,10 +64,10 @@ extension EndToEnd {
                 "prefetch", "-", "--url-column", "picture", input: Data("id,picture\n1,\(grey)\n".utf8))
             #expect(stream.status == 2 && stream.errors.contains("no column 'picture'"), "\(stream)")
             #expect(try await requested() == [], "nothing begins when a list is known to be missing")
-            #expect(try String(contentsOf: kf.home.path("f"), encoding: .utf8) == "of an earlier run\n")
+            #expect(try kf.text("f") == "of an earlier run\n")
         }
 
-        @Test("a list that turns out to be unusable: the others are fetched, status 2, and the summary says so")
+        @Test("An unusable list does not stop the other lists")
         func broken() async throws {
             try kf.home.write("good.txt", "\(grey)\n")
             try kf.home.write("table.csv", "id,image\n1,\(grey)\n")
@@ -87,7 +84,7 @@ extension EndToEnd {
             #expect(members.status == 2 && members.errors.contains("no object has the member \"url\""), "\(members)")
         }
 
-        @Test("without HOME, fetch -o works uncached with one warning")
+        @Test("Without HOME an image is fetched uncached with one warning")
         func noHome() async throws {
             var kf = kf
             kf.environment["HOME"] = nil
@@ -97,7 +94,7 @@ extension EndToEnd {
             let result = try await kf.run("fetch", grey, "-o", "y.png")
             #expect(result.status == 0 && result.errorLines.count == 1, "\(result)")
             #expect(result.errors.hasPrefix("kf: warning: HOME is not set"), "\(result)")
-            #expect(try Data(contentsOf: kf.home.path("y.png")) == image)
+            #expect(try kf.contents("y.png") == image)
             let piped = try await kf.run("fetch", grey, "-q", "-o", "-", "-p", "resize:5x5")
             #expect(piped.status == 0 && piped.errors == "" && !piped.standardOutput.isEmpty, "\(piped)")
             // Without a place for the image there is nothing to do.
@@ -108,7 +105,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("quotes, comments, spaces and line ends of a hand-made list")
+        @Test("Quotes, comments, spaces and line ends are accepted")
         func handMade() async throws {
             let url = { (query: String) in server.url("png/grey.png?\(query)") }
             let lines = [
@@ -128,7 +125,7 @@ extension EndToEnd {
             #expect(two.status == 1 && two.errors.contains("two URLs in one line"), "\(two)")
         }
 
-        @Test("a csv that mixes line ends has all of its records")
+        @Test("A CSV with mixed line ends has all of its records")
         func mixedEnds() async throws {
             let url = { (name: String) in server.url("\(name).png") }
             let list = "url,id\n\(url("png/grey")),1\r\(url("none1")),2\r\n\(url("none2")),3\n\(url("none3")),4\r"
@@ -137,7 +134,7 @@ extension EndToEnd {
                 let result = try await kf.run(
                     "prefetch", name, "--results", "out.jsonl", "--failures", "f.csv", "--retry-failed")
                 #expect(result.status == 1 && result.errors.contains("3 failed"), "\(result)")
-                #expect(try (1...4).allSatisfy { try text("out.jsonl").contains("\"id\":\"\($0)\"") })
+                #expect(try (1...4).allSatisfy { try kf.text("out.jsonl").contains("\"id\":\"\($0)\"") })
                 // The records that failed are a list.
                 let again = try await kf.run("prefetch", "f.csv", "--json")
                 #expect(try again.items().map(\.source).sorted() == (1...3).map { url("none\($0)") }, "\(again)")
@@ -146,11 +143,7 @@ extension EndToEnd {
             }
         }
 
-        private func text(_ name: String) throws -> String {
-            try String(contentsOf: kf.home.path(name), encoding: .utf8)
-        }
-
-        @Test("--url-column expands a path, from standard input too; --failures has a record of several URLs once")
+        @Test("A column path expands to several URLs of a record")
         func paths() async throws {
             let object = { (names: [String]) in
                 "{\"id\":7,\"images\":[" + names.map { "{\"url\":\"\(server.url($0))\"}" }.joined(separator: ",")
@@ -164,7 +157,7 @@ extension EndToEnd {
                 (object["status"] as? String).map { "\(object["line"] ?? 0) \($0)" }
             }
             #expect(places.sorted() == ["1 failed", "1 failed", "1 fetched", "3 fetched"], "\(result)")
-            let failed = try String(contentsOf: kf.home.path("f"), encoding: .utf8)
+            let failed = try kf.text("f")
             #expect(failed == object(["png/grey.png?1", "none1.png", "none2.png"]))
             // The file is a list, whose name says nothing of its format.
             let again = try await kf.run(["prefetch", "f", "--url-column", "images[].url"])
@@ -175,7 +168,7 @@ extension EndToEnd {
             #expect(try keyed.items().compactMap(\.key).sorted() == ["7", "7[1]"], "\(keyed)")
         }
 
-        @Test("a warning that repeats is cut after ten too")
+        @Test("A repeated warning is cut off after ten")
         func warnings() async throws {
             let urls = (0..<13).map { server.url("gif/animated.gif?\($0)") }
             try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())
@@ -189,7 +182,7 @@ extension EndToEnd {
             #expect(verbose.errorLines.count { $0.hasPrefix("kf: warning: ") } == 13, "\(verbose)")
         }
 
-        @Test("a message that repeats is cut after ten, with a count at the end; -v, --json and --failures have all")
+        @Test("A repeated error is cut off after ten")
         func repeats() async throws {
             let server = try FaultServer { request in
                 [.reply(request.path.hasPrefix("/none") ? "404 Not Found" : "410 Gone", body: [])]
@@ -202,7 +195,7 @@ extension EndToEnd {
             #expect(end.first == "kf: 20 more: response 404 Not Found [2002]", "\(result)")
             #expect(end.dropFirst().first?.hasPrefix("kf: 1 more: ") == true, "\(result)")
             #expect(end.last?.contains("42 failed") == true, "\(result)")
-            #expect(try String(contentsOf: kf.home.path("f"), encoding: .utf8).split(separator: "\n").count == 42)
+            #expect(try kf.text("f").split(separator: "\n").count == 42)
             let verbose = try await kf.run("prefetch", "list.txt", "-v", "--retry-failed")
             #expect(verbose.errorLines.count { $0.contains(": response 404 Not Found [2002]") } == 30, "\(verbose)")
             #expect(!verbose.errors.contains(" more: "))

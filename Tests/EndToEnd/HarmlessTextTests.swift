@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Text from outside cannot fool a terminal")
+    @Suite("Harmless text")
     struct HarmlessTextTests {
         /// Controls, C1 controls, marks of direction, invisible and private characters, tags.
         static let harmful: [Unicode.Scalar] = [
@@ -18,9 +18,7 @@ extension EndToEnd {
         let kf: KFCommand
 
         init() throws {
-            var kf = try KFCommand()
-            kf.environment["KF_RETRY"] = "0"
-            self.kf = kf
+            kf = try .withoutRetries()
         }
 
         private func expectHarmless(_ text: String, _ place: Comment) {
@@ -28,7 +26,7 @@ extension EndToEnd {
             #expect(found.isEmpty, "\(place): \(found.map { String($0.value, radix: 16) })")
         }
 
-        @Test("file names and keys, in messages, JSON, listings and the report")
+        @Test("Hostile file names and keys are escaped everywhere")
         func names() async throws {
             let name = "a" + String(String.UnicodeScalarView(Self.harmful)) + "é✓日本.png"
             try kf.home.write(name, FixturesDirectory.named("png/grey.png").data)
@@ -55,7 +53,7 @@ extension EndToEnd {
             #expect(message.errors.hasPrefix("kf: \\u{0085}\\u{200f}.png: "), "\(message)")
         }
 
-        @Test("what a server says, and what a list holds")
+        @Test("Hostile text of servers and lists is escaped")
         func servers() async throws {
             let evil = String(String.UnicodeScalarView(Self.harmful.filter { $0.value >= 0x80 }))
             let server = try FaultServer { request in
@@ -89,7 +87,7 @@ extension EndToEnd {
         }
     }
 
-    @Suite("Files that kf writes")
+    @Suite("Written files")
     struct WrittenFileTests {
         let kf: KFCommand
 
@@ -114,15 +112,12 @@ extension EndToEnd {
         ]
 
         private func run(_ arguments: [String], umask: String) async throws {
-            let result = try await RunningCommand(
-                "/bin/bash", ["-c", "umask \(umask); exec \"$@\"", "bash", kf.binary.path] + arguments,
-                environment: kf.environment, directory: kf.home.url
-            ).wait()
+            let result = try await kf.run(arguments, under: "/bin/bash", "-c", "umask \(umask); exec \"$@\"", "bash")
             #expect(result.status <= 1, "\(result)")
         }
 
         @Test(
-            "a new image follows the umask; a report and --failures are their owner's alone",
+            "New images follow the umask, and reports are private",
             arguments: commands.indices)
         func created(index: Int) async throws {
             let (arguments, isPrivate) = Self.commands[index]
@@ -133,18 +128,18 @@ extension EndToEnd {
             }
         }
 
-        @Test("a file that is replaced keeps its mode", arguments: commands.indices)
+        @Test("A replaced file keeps its mode", arguments: commands.indices)
         func replaced(index: Int) async throws {
             for mode: mode_t in [0o600, 0o640, 0o664, 0o444 | 0o200] {
                 try kf.home.write("out", "old")
                 #expect(chmod(kf.home.path("out").path, mode) == 0)
                 try await run(Self.commands[index].arguments, umask: "022")
                 #expect(self.mode("out") == mode, "\(Self.commands[index])")
-                #expect(try Data(contentsOf: kf.home.path("out")) != Data("old".utf8))
+                #expect(try kf.contents("out") != Data("old".utf8))
             }
         }
 
-        @Test("copies never start with a dash or by surprise with a dot, whatever the source calls itself")
+        @Test("Copies never start with a dash, a dot or a tilde")
         func names() async throws {
             let data = try FixturesDirectory.named("png/grey.png").data
             let names = [
@@ -172,7 +167,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a name as long as the system allows can be written")
+        @Test("A name of the maximum length can be written")
         func longName() async throws {
             let name = String(repeating: "n", count: 251) + ".png"
             let result = try await kf.run("fetch", "a.png", "-o", name)

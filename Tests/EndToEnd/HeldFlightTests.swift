@@ -1,10 +1,9 @@
 import Foundation
 import Support
-import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("Another process wants the same image and does not get on")
+    @Suite("Waiting for another download")
     struct HeldFlightTests {
         let kf: KFCommand
         let image: Data
@@ -14,23 +13,14 @@ extension EndToEnd {
             image = try FixturesDirectory.named("png/rgb.png").data
         }
 
-        /// Waits for what another process does, 20 s at most.
-        private func until(_ condition: () -> Bool) async throws {
-            let deadline = ContinuousClock.now + .seconds(20)
-            while !condition() {
-                try #require(ContinuousClock.now < deadline, "it does not happen")
-                try await Task.sleep(for: .milliseconds(2))
-            }
-        }
-
-        @Test("what waits for its rate in a prefetch is fetched by another at once, and asked for once")
+        @Test("An image waiting for its rate can be fetched by others")
         func rate() async throws {
             let bytes = [UInt8](image)
             let server = try FaultServer { _ in [.reply(body: bytes)] }
             let urls = (1...6).map { server.url("/\($0).png") }
             let prefetch = try kf.start(
                 ["prefetch", "-", "--rate", "1/s", "--json"], input: Data(urls.map { $0 + "\n" }.joined().utf8))
-            try await until { !server.requests.isEmpty }
+            #expect(await eventually { !server.requests.isEmpty })
             let fetch = try await kf.run("fetch", urls[5], "-o", "-")
             #expect(fetch.status == 0 && fetch.standardOutput == image && fetch.wall < .seconds(4), "\(fetch)")
             let result = try await prefetch.wait(timeout: .seconds(40))
@@ -38,18 +28,14 @@ extension EndToEnd {
             #expect(server.requests.filter { $0.path == "/6.png" }.count == 1)
         }
 
-        @Test("what rests for a Retry-After is fetched by another at once")
+        @Test("An image waiting for Retry-After can be fetched by others")
         func retryAfter() async throws {
             let bytes = [UInt8](image)
-            let count = Atomic(0)
-            let server = try FaultServer { _ in
-                count.add(1, ordering: .relaxed).newValue == 1
-                    ? [.reply("503 Service Unavailable", headers: ["Retry-After: 20"], body: [])]
-                    : [.reply(body: bytes)]
-            }
+            let busy = [FaultStep.reply("503 Service Unavailable", headers: ["Retry-After: 20"], body: [])]
+            let server = try FaultServer.answering(first: busy) { _ in [.reply(body: bytes)] }
             let url = server.url("/busy.png")
             let first = try kf.start(["fetch", url, "-o", "-", "--retry", "1", "--retry-delay", "10ms"])
-            try await until { !server.requests.isEmpty }
+            #expect(await eventually { !server.requests.isEmpty })
             try await Task.sleep(for: .milliseconds(300))
             let second = try await kf.run("fetch", url, "-o", "-")
             #expect(second.status == 0 && second.standardOutput == image && second.wall < .seconds(5), "\(second)")
@@ -62,20 +48,17 @@ extension EndToEnd {
         /// A fetch that has made its request, has no answer, and is stopped.
         private func stopped(_ url: String, _ server: FaultServer) async throws -> RunningCommand {
             let first = try kf.start(["fetch", url, "-o", "-", "--timeout", "60s"])
-            try await until { !server.requests.isEmpty }
+            #expect(await eventually { !server.requests.isEmpty })
             first.signal(SIGSTOP)
             return first
         }
 
         private func holdingServer() throws -> FaultServer {
             let bytes = [UInt8](image)
-            let count = Atomic(0)
-            return try FaultServer { _ in
-                count.add(1, ordering: .relaxed).newValue == 1 ? [.hold] : [.reply(body: bytes)]
-            }
+            return try FaultServer.answering(first: [.hold]) { _ in [.reply(body: bytes)] }
         }
 
-        @Test("a stopped process is waited for five seconds, or as long as the options say, and then left behind")
+        @Test("A fetch waits five seconds for a stopped process")
         func stopped() async throws {
             let server = try holdingServer()
             let url = server.url("/a.png")
@@ -90,7 +73,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "--timeout, --max-time, --deadline and a signal end the wait for a stopped process",
+            "Time limits and signals end the wait for a stopped process",
             arguments: [
                 (["--timeout", "1s"], 0), (["--max-time", "1s"], 0), (["--deadline", "700ms"], 4), ([], 143),
             ] as [([String], Int32)])
@@ -109,7 +92,7 @@ extension EndToEnd {
             #expect(server.requests.count == (status == 0 ? 2 : 1))
         }
 
-        @Test("a process that is alive is waited for longer, and the request is made once")
+        @Test("A fetch waits for a slow download of another process")
         func alive() async throws {
             let bytes = [UInt8](image)
             let server = try FaultServer { _ in [.pause(.seconds(8)), .reply(body: bytes)] }

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Another process holds the cache's lock and does not let go")
+    @Suite("Waiting for the lock")
     struct HeldLockTests {
         let kf: KFCommand
         let image: Data
@@ -26,16 +26,7 @@ extension EndToEnd {
             try kf.home.write("list.txt", ([hit] + (0..<count).map(url)).map { $0 + "\n" }.joined())
         }
 
-        /// Waits for what another process does, 20 s at most.
-        private func until(_ condition: () throws -> Bool) async throws {
-            let deadline = ContinuousClock.now + .seconds(20)
-            while try !condition() {
-                try #require(ContinuousClock.now < deadline, "it does not happen")
-                try await Task.sleep(for: .milliseconds(2))
-            }
-        }
-
-        @Test("twelve fetches deliver without storing after five seconds, with status 3")
+        @Test("Twelve fetches under a held lock deliver without storing")
         func deliver() async throws {
             let lock = try HeldLock(kf)
             let running = try (0..<12).map { try kf.start(["fetch", url($0), "-o", "-"]) }
@@ -51,7 +42,7 @@ extension EndToEnd {
             #expect(after.status == 0 && after.errors == "", "\(after)")
         }
 
-        @Test("what is cached is served at once")
+        @Test("A hit is served at once under a held lock")
         func hits() async throws {
             let lock = try HeldLock(kf)
             defer { lock.release() }
@@ -60,7 +51,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "--timeout, --max-time and --deadline bound the wait",
+            "Time limits bound the wait for the lock",
             arguments: [["--timeout", "500ms"], ["--max-time", "500ms"], ["--deadline", "700ms"]])
         func options(bound: [String]) async throws {
             let lock = try HeldLock(kf)
@@ -80,7 +71,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a fetch waits for a neighbour that commits, however long")
+        @Test("A fetch waits for a process that commits")
         func working() async throws {
             let lock = try HeldLock(kf)
             let running = try kf.start(["fetch", url(1), "-o", "-", "--timeout", "1s"])
@@ -92,7 +83,7 @@ extension EndToEnd {
             #expect(try await kf.run("fetch", url(1), "--only-from-cache").status == 0)
         }
 
-        @Test("--max-time bounds the wait for a neighbour that commits")
+        @Test("The option --max-time bounds the wait for a busy process")
         func workingTooLong() async throws {
             let lock = try HeldLock(kf)
             defer { lock.release() }
@@ -103,7 +94,7 @@ extension EndToEnd {
             #expect(result.errors.contains("[3016]") && result.wall < .milliseconds(4500), "\(result)")
         }
 
-        @Test("a signal ends the wait", arguments: [SIGINT, SIGTERM])
+        @Test("A signal ends the wait for the lock", arguments: [SIGINT, SIGTERM])
         func signals(number: Int32) async throws {
             let lock = try HeldLock(kf)
             defer { lock.release() }
@@ -120,12 +111,12 @@ extension EndToEnd {
             }
         }
 
-        @Test("a prefetch goes on with what it has, and stores the rest once the lock is free")
+        @Test("A prefetch stores its images once the lock is free")
         func prefetch() async throws {
             try list(150)
             let lock = try HeldLock(kf)
             let running = try kf.start(["prefetch", "list.txt", "--timeout", "1s", "--json"])
-            try await until { running.outputSoFar.contains("\"cached\"") }
+            #expect(await eventually { running.outputSoFar.contains("\"cached\"") })
             // Longer than the bound, so that images were given up once.
             try await Task.sleep(for: .milliseconds(1500))
             lock.release()
@@ -136,7 +127,7 @@ extension EndToEnd {
             #expect(try again.status == 0 && again.items().allSatisfy { $0.status == "cached" }, "\(again)")
         }
 
-        @Test("a prefetch under a lock that stays ends, says so of each image, and exits 3")
+        @Test("A prefetch under a held lock ends with status 3")
         func prefetchFails() async throws {
             try list(10)
             let lock = try HeldLock(kf)
@@ -147,11 +138,11 @@ extension EndToEnd {
             let items = try result.items()
             #expect(items.filter { $0.error?.code == 3016 }.count == 10, "\(result)")
             #expect(items.filter { $0.status == "cached" }.count == 1, "\(result)")
-            let failed = try String(contentsOf: kf.home.path("failed.txt"), encoding: .utf8)
+            let failed = try kf.text("failed.txt")
             #expect(failed.split(separator: "\n").count == 10)
         }
 
-        @Test("--deadline ends a prefetch that waits")
+        @Test("A deadline ends a prefetch that waits for the lock")
         func prefetchDeadline() async throws {
             try list(10)
             let lock = try HeldLock(kf)
@@ -161,7 +152,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "commands that change the cache give up with a message and status 3",
+            "Commands that change the cache give up after five seconds",
             arguments: [["rm", "HIT", "OTHER"], ["clean", "--all", "--yes"], ["stat", "--reset"]])
         func commands(words: [String]) async throws {
             let lock = try HeldLock(kf)
@@ -172,7 +163,7 @@ extension EndToEnd {
             #expect(result.wall >= .seconds(5) && result.wall < .seconds(15), "\(result)")
         }
 
-        @Test("verifying gives up when it has to look a second time")
+        @Test("Verifying gives up when it needs the lock")
         func verify() async throws {
             for name in kf.cachedObjects() { unlink(kf.cacheDirectory.path + "/" + name) }
             let lock = try HeldLock(kf)
@@ -183,7 +174,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("an index that another process is setting aside: fetch delivers, prefetch refuses")
+        @Test("During an index repair fetch delivers, and prefetch refuses")
         func users() async throws {
             try list(3)
             let lock = try HeldLock(kf, .users)
@@ -195,7 +186,7 @@ extension EndToEnd {
             #expect(try await kf.run("prefetch", "list.txt").status == 0)
         }
 
-        @Test("a stopped kf that holds the lock is named")
+        @Test("A stopped process that holds the lock is named")
         func stopped() async throws {
             let many = (0..<3000).map { server.url("png/one-pixel.png?\($0)") + "\n" }.joined()
             let neighbour = try kf.start(["prefetch", "-"], input: Data(many.utf8))

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("The installed binary needs the runtime libraries and no more")
+    @Suite("The installed binary")
     struct InstalledTests {
         /// The libraries that a program needs and where they are, by ldd.
         private func libraries(_ program: String) async throws -> [String] {
@@ -11,8 +11,7 @@ extension EndToEnd {
             return result.output.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0.hasPrefix("/") }
         }
 
-        @Test(
-            "It fetches from a file and from a server in a root that holds nothing else", .enabled(if: geteuid() == 0))
+        @Test("The binary runs in a root with its libraries alone", .enabled(if: geteuid() == 0))
         func alone() async throws {
             let kf = try KFCommand()
             let root = kf.home.path("root")
@@ -50,7 +49,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "It is linked with libc's own libraries alone",
+            "The binary is linked with libraries of libc alone",
             .enabled("not the release binary") { ProcessInfo.processInfo.environment["KF_BINARY"] != nil })
         func needed() async throws {
             let result = try await Tool.run("readelf", "-d", KFCommand().binary.path)

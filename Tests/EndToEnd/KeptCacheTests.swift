@@ -5,7 +5,7 @@ import Testing
 extension EndToEnd {
     /// An earlier kf has written the cache of `Fixtures/cache`, whose README says how. A cache outlives the program that
     /// wrote it: later ones read, renew and remove its entries.
-    @Suite("A cache that an earlier version has written", .enabled(if: Tool.isInstalled("tar")))
+    @Suite("Caches of earlier versions", .enabled(if: Tool.isInstalled("tar")))
     struct KeptCacheTests {
         private static let folder = FixturesDirectory.url.appendingPathComponent("cache")
         private static let archive = folder.appendingPathComponent("kept.tar.gz")
@@ -23,7 +23,7 @@ extension EndToEnd {
             kf.environment["http_proxy"] = origin.url("")
         }
 
-        @Test("is written once", .enabled(if: isMade))
+        @Test("The kept cache is written", .enabled(if: isMade))
         func make() async throws {
             for (words, status) in KeptOrigin.commands {
                 let result = try await kf.run(words)
@@ -87,7 +87,7 @@ extension EndToEnd {
             #expect(origin.requests.count == before)
         }
 
-        @Test("is listed as then, and is whole", .disabled(if: isMade))
+        @Test("The kept cache lists the same entries and is whole", .disabled(if: isMade))
         func listed() async throws {
             try await unpack()
             let listed = try await kf.run("cache", "ls", "--json")
@@ -99,7 +99,7 @@ extension EndToEnd {
             #expect(origin.requests.isEmpty)
         }
 
-        @Test("serves every kind of entry without a request", .disabled(if: isMade))
+        @Test("The kept cache serves every kind of entry", .disabled(if: isMade))
         func served() async throws {
             try await unpack()
             try await expectHits()
@@ -108,7 +108,7 @@ extension EndToEnd {
             #expect(origin.requests.isEmpty)
         }
 
-        @Test("is revalidated, resumed and written to, and its other entries stay", .disabled(if: isMade))
+        @Test("The kept cache can be revalidated, resumed and written to", .disabled(if: isMade))
         func written() async throws {
             try await unpack()
             let expired = try await kf.run("fetch", "--json", KeptOrigin.url("expired.png")).item()

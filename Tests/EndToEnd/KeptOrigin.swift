@@ -14,7 +14,7 @@ enum KeptOrigin {
     }()
 
     private static func image(_ name: String) -> [UInt8] {
-        do { return [UInt8](try FixturesDirectory.named(name).data) } catch { preconditionFailure("\(error)") }
+        do { return try FixturesDirectory.bytes(name) } catch { preconditionFailure("\(error)") }
     }
 
     /// Commands that fill a cache, each with its exit status.
@@ -78,14 +78,8 @@ enum KeptOrigin {
 
     /// Breaks off in the middle, unless it is asked for the rest.
     private static func partial(_ request: FaultRequest) -> [FaultStep] {
-        guard let range = request.header("Range"), let start = Int(range.dropFirst("bytes=".count).dropLast()) else {
-            let head = ["HTTP/1.1 200 OK", "ETag: \"partial\"", "Content-Length: \(large.count)", "", ""]
-            return [
-                .send(Array(head.joined(separator: "\r\n").utf8) + large[..<600_000]), .pause(.milliseconds(50)),
-                .close,
-            ]
-        }
-        let headers = ["ETag: \"partial\"", "Content-Range: bytes \(start)-\(large.count - 1)/\(large.count)"]
-        return [.reply("206 Partial Content", headers: headers, body: Array(large[start...]))]
+        if request.start > 0 { return [.rest(large, of: request, "ETag: \"partial\"")] }
+        let head = ["HTTP/1.1 200 OK", "ETag: \"partial\"", "Content-Length: \(large.count)"]
+        return [.raw(head, large[..<600_000]), .pause(.milliseconds(50)), .close]
     }
 }

@@ -6,7 +6,7 @@ extension EndToEnd {
     /// The system calls of a store, one after the other, kill the process or fail. `KF_EVERY_CALL=1` takes all of them,
     /// where otherwise of many writes to one file some do.
     @Suite(
-        "A store that ends at any system call",
+        "Kills and failing calls",
         .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
     struct KillTests {
         enum Start: String, CaseIterable {
@@ -66,7 +66,7 @@ extension EndToEnd {
             #expect(hits * 2 >= calls.count, "only \(hits) of \(calls.count) were there to be spoilt")
         }
 
-        @Test("killed: the next fetch works, and what is left can be removed", arguments: Start.allCases)
+        @Test("After a kill at any system call the next fetch works", arguments: Start.allCases)
         func killed(start: Start) async throws {
             let calls = try await calls(start)
             var kills = 0
@@ -86,7 +86,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "failed: the image is delivered or the failure is said, and nothing is damaged",
+            "A failing system call never damages the cache",
             arguments: zip(["ENOSPC", "EIO", "EDQUOT"], [Start.missing, .filled, .filled]))
         func failed(error: String, start: Start) async throws {
             let calls = try await calls(start)
@@ -107,7 +107,7 @@ extension EndToEnd {
             expectMost(failures, of: calls)
         }
 
-        @Test("an fsync that fails: nothing is published")
+        @Test("A failed fsync publishes no file")
         func unsynchronized() async throws {
             try await prepare(.filled)
             let objects = kf.cachedObjects()
@@ -118,7 +118,7 @@ extension EndToEnd {
             #expect(kf.leftovers() == [])
         }
 
-        @Test("calls that a signal interrupts are made again")
+        @Test("An interrupted system call is repeated")
         func interrupted() async throws {
             for call in try await calls(.filled) where ["write", "pwrite64"].contains(call.name) {
                 try await prepare(.filled)

@@ -3,26 +3,24 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("The manual page")
+    @Suite("Manual page")
     struct ManTests {
         let kf: KFCommand
 
         init() throws { kf = try KFCommand() }
 
-        @Test("man and mandoc find nothing wrong with it")
+        @Test("The manual page has no warnings")
         func lint() async throws {
             let page = try await kf.run("man")
             try #require(page.status == 0 && page.errors == "", "\(page)")
             let file = try kf.home.write("kf.1", page.standardOutput)
-            let man = try await RunningCommand(
-                "man", ["--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", file.path], environment: kf.environment
-            ).wait()
+            let man = try await Tool.run("man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", file.path)
             #expect(man.status == 0 && man.errors == "", "\(man)")
             let mandoc = try await Tool.run("mandoc", "-T", "lint", "-W", "warning", file.path)
             #expect(mandoc.status == 0 && mandoc.output == "", "\(mandoc)")
         }
 
-        @Test("It has every command and option, rendered")
+        @Test("The manual page contains every command and option")
         func complete() async throws {
             let page = try await kf.run("man")
             let file = try kf.home.write("kf.1", page.standardOutput)
@@ -43,7 +41,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Every member of every JSON object is explained")
+        @Test("The manual page explains every JSON member")
         func fields() async throws {
             let server = try FileServer()
             try kf.home.write("urls", server.url("png/rgb.png") + "\n" + server.url("png/rgb.png?2") + "\n")
@@ -72,7 +70,7 @@ extension EndToEnd {
             for name in names.sorted() { #expect(terms.contains(name), "\(name) of \(arguments.prefix(2))") }
         }
 
-        @Test("make install puts the binary, the page and the completions in place")
+        @Test("Installing puts the binary, page and completions in place")
         func install() async throws {
             let makefile = PackageRoot.url.appendingPathComponent("Makefile").path
             let result = try await RunningCommand(
@@ -92,7 +90,7 @@ extension EndToEnd {
                 ("share/bash-completion/completions/kf", ["completions", "bash"]),
             ] {
                 let printed = try await kf.run(arguments)
-                #expect(try Data(contentsOf: kf.home.path("opt/\(name)")) == printed.standardOutput, "\(name)")
+                #expect(try kf.contents("opt/\(name)") == printed.standardOutput, "\(name)")
             }
             let version = try await Tool.run(kf.home.path("opt/bin/kf").path, "--version")
             #expect(try await version.output == kf.run("--version").output)

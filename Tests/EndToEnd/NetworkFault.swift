@@ -28,7 +28,7 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 
     static func head(_ lines: String..., body: [UInt8]) -> [FaultStep] {
-        [.send(Array((["HTTP/1.1 200 OK"] + lines + ["", ""]).joined(separator: "\r\n").utf8) + body), .close]
+        [.raw(["HTTP/1.1 200 OK"] + lines, body), .close]
     }
 
     static func chunk(_ bytes: [UInt8]) -> [UInt8] {
@@ -71,6 +71,12 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
         ) {
             _ in [.head("HTTP/1.1 200 OK", "Content-Length: 20000"), .send(.init(repeating: 1, count: 9000)), .hold]
         },
+        NetworkFault(
+            "a steady body, with --max-time", ["--max-time", "300ms"], code: 2003, says: "longer than 0.3 s",
+            requests: 3
+        ) {
+            [.head("HTTP/1.1 200 OK", "Content-Length: \($0.count)"), .drip($0, every: .milliseconds(1))]
+        },
         NetworkFault("a gzip bomb", ["--max-bytes", "300000"], code: 2009, says: "larger than 293 KiB") {
             let bomb = Packed.gzip($0 + [UInt8](repeating: 0, count: 8 << 20))
             return head("Content-Encoding: gzip", "Content-Length: \(bomb.count)", body: bomb)
@@ -83,9 +89,7 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
             let turned = $0.map { $0 &+ 13 }
             return head("Content-Encoding: rot13", "Content-Length: \(turned.count)", body: turned)
         },
-        NetworkFault(
-            "too large, and it says so", ["--max-bytes", "300000"], code: 2009, says: "larger than 293 KiB"
-        ) {
+        NetworkFault("too large, and it says so", ["--max-bytes", "300000"], code: 2009, says: "larger than 293 KiB") {
             _ in [.head("HTTP/1.1 200 OK", "Content-Length: 300001"), .hold]
         },
         NetworkFault("too large, in chunks", ["--max-bytes", "300000"], code: 2009, says: "larger than 293 KiB") {

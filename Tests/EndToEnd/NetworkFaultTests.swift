@@ -5,7 +5,7 @@ import Testing
 extension EndToEnd {
     /// Each fault of a server, beside a picture that is fine: the one is refused with its reason and leaves nothing
     /// behind, the other comes.
-    @Suite("Faults of the network")
+    @Suite("Network faults")
     struct NetworkFaultTests {
         let kf: KFCommand
         let picture: Data
@@ -15,10 +15,10 @@ extension EndToEnd {
             picture = try FixturesDirectory.named("png/rgb.png").data
         }
 
-        @Test("a body that is not what it should be", arguments: NetworkFault.bodies)
+        @Test("A faulty body is refused beside a good image", arguments: NetworkFault.bodies)
         func body(fault: NetworkFault) async throws { try await check(fault) }
 
-        @Test("a head that is not what it should be", arguments: NetworkFault.heads)
+        @Test("A faulty head is refused beside a good image", arguments: NetworkFault.heads)
         func head(fault: NetworkFault) async throws { try await check(fault) }
 
         private func check(_ fault: NetworkFault) async throws {
@@ -60,14 +60,14 @@ extension EndToEnd {
             let written = TemporaryDirectory.files(in: kf.home.path("out"))
             #expect(written.count == 1, sourceLocation: sourceLocation)
             for name in written {
-                #expect(try Data(contentsOf: kf.home.path("out/\(name)")) == picture, sourceLocation: sourceLocation)
+                #expect(try kf.contents("out/\(name)") == picture, sourceLocation: sourceLocation)
             }
         }
 
         // MARK: TLS
 
         @Test(
-            "a certificate that does not hold", .enabled(if: FileServer.isInstalled),
+            "A bad certificate is refused unless its host is trusted", .enabled(if: FileServer.isInstalled),
             arguments: [
                 (TestCertificates.Kind.expired, "has expired"), (.selfSigned, "is self-signed"),
                 (.wrongHost, "is for another host"),
@@ -85,7 +85,7 @@ extension EndToEnd {
             #expect(trusting.standardOutput == picture)
         }
 
-        @Test("an authority that nobody knows, and a step down to http", .enabled(if: FileServer.isInstalled))
+        @Test("An unknown authority and a downgrade to http are refused", .enabled(if: FileServer.isInstalled))
         func authority() async throws {
             let certificates = try await TestCertificates.shared
             let server = try FileServer(
@@ -102,15 +102,20 @@ extension EndToEnd {
 
         // MARK: Names and addresses
 
-        @Test("a name that leads nowhere")
-        func unknownName() async throws {
+        @Test(
+            "A host that cannot be reached has its own error",
+            arguments: [
+                ("nowhere.invalid", "could not resolve host nowhere.invalid"),
+                ("127.0.0.1:1", "could not connect to 127.0.0.1:1: Connection refused"),
+            ])
+        func unreachable(host: String, words: String) async throws {
             let server = try FileServer()
             try await expectRefusal(
-                of: "http://nowhere.invalid/a.png", beside: server.url("png/rgb.png"), ["--retry", "0"], code: 2003,
-                says: "could not resolve host nowhere.invalid")
+                of: "http://\(host)/a.png", beside: server.url("png/rgb.png"), ["--retry", "0"], code: 2003, says: words
+            )
         }
 
-        @Test("a name server that never answers holds nobody up", .enabled(if: PrivateNames.canListen))
+        @Test("A silent name server delays no other image", .enabled(if: PrivateNames.canListen))
         func silentNameServer() async throws {
             let names = try PrivateNames(hosts: [:], nameServer: .silent)
             let server = try FileServer()
@@ -121,7 +126,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "a dead IPv6 address beside a living IPv4 one", .enabled(if: PrivateNames.isPossible),
+            "A dead IPv6 address falls back to IPv4", .enabled(if: PrivateNames.isPossible),
             arguments: [true, false])
         func deadIPv6(refuses: Bool) async throws {
             let names = try PrivateNames(hosts: ["dual.test": ["::1", "127.0.0.1"]])
@@ -133,7 +138,7 @@ extension EndToEnd {
             #expect(result.standardOutput == picture, "\(result)")
         }
 
-        @Test("a public name with a private address", .enabled(if: PrivateNames.isPossible))
+        @Test("A public name with a private address is refused", .enabled(if: PrivateNames.isPossible))
         func rebinding() async throws {
             let names = try PrivateNames(hosts: ["rebound.test": ["127.0.0.1"], "mapped.test": ["::ffff:127.0.0.1"]])
             let server = try FaultServer { _ in [.reply()] }

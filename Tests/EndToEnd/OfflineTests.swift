@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("--offline uses the cache alone")
+    @Suite("Offline mode")
     struct OfflineTests {
         let kf: KFCommand
         let server: FaultServer
@@ -18,12 +18,11 @@ extension EndToEnd {
             }
         }
 
-        @Test("An expired image is served as stale, whatever its server said; the others are hits or errors")
+        @Test("Offline, an expired image is served as stale")
         func expired() async throws {
             let url = server.url("/a.png")
             for policy in ["ttl", "http"] {
-                _ = try await kf.run(
-                    "fetch", "-q", url, "--force-refresh", "--expire", "1ms", "--cache-policy", policy)
+                _ = try await kf.run("fetch", "-q", url, "--force-refresh", "--expire", "1ms", "--cache-policy", policy)
                 let asked = server.requests.count
                 let item = try await kf.run("fetch", url, "--offline", "--json", "--cache-policy", policy).item()
                 #expect(item.status == "stale" && item.attempts == 0, "\(policy)")
@@ -41,7 +40,7 @@ extension EndToEnd {
             #expect(missing.errors == "kf: \(server.url("/b.png")): not in the cache [3006]\n")
         }
 
-        @Test("--only-from-cache says that an image is there and expired, and what serves it")
+        @Test("An expired image is refused with a hint to --offline")
         func advice() async throws {
             let url = server.url("/a.png")
             _ = try await kf.run("fetch", "-q", url, "--expire", "1ms")
@@ -59,7 +58,7 @@ extension EndToEnd {
             #expect(server.requests.count == 1)
         }
 
-        @Test("A prefetch tells what the cache lacks")
+        @Test("An offline prefetch reports the missing images")
         func prefetch() async throws {
             let urls = ["/a.png", "/b.png", "/c.png"].map { server.url($0) }
             for (url, span) in zip(urls, ["7d", "1ms"]) { _ = try await kf.run("fetch", "-q", url, "--expire", span) }
@@ -74,7 +73,7 @@ extension EndToEnd {
             #expect(server.requests.count == 2)
         }
 
-        @Test("It contradicts the options that ask, and makes no cache")
+        @Test("Offline mode excludes options that make requests")
         func contradictions() async throws {
             for option in ["--force-refresh", "--revalidate", "--only-from-cache"] {
                 let refused = try await kf.run("fetch", "a.png", "--offline", option)

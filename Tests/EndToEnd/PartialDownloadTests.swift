@@ -5,26 +5,24 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("Partial downloads in the cache")
+    @Suite("Partial downloads")
     struct PartialDownloadTests {
         let kf: KFCommand
 
         init() throws { kf = try KFCommand(in: .disk) }
 
-        private static let head = "HTTP/1.1 200 OK\r\nETag: \"1\"\r\n"
-
         /// Sends so much of a body in chunks, then says no more, or leaves.
         private static func chunks(_ bytes: ArraySlice<UInt8>, then last: FaultStep) -> [FaultStep] {
-            let size = String(bytes.count, radix: 16)
-            let head = Array("\(head)Transfer-Encoding: chunked\r\n\r\n\(size)\r\n".utf8)
-            return [.send(head + bytes), .pause(.milliseconds(50)), last]
+            let size = Array("\(String(bytes.count, radix: 16))\r\n".utf8)
+            let head = ["HTTP/1.1 200 OK", "ETag: \"1\"", "Transfer-Encoding: chunked"]
+            return [.raw(head, size + bytes), .pause(.milliseconds(50)), last]
         }
 
         /// A server whose answers all break off.
         private func server(_ bytes: [UInt8], at end: Int) throws -> FaultServer {
             try FaultServer { _ in
-                let head = Array("\(Self.head)Content-Length: \(bytes.count)\r\n\r\n".utf8)
-                return [.send(head + bytes[..<end]), .pause(.milliseconds(50)), .close]
+                let head = ["HTTP/1.1 200 OK", "ETag: \"1\"", "Content-Length: \(bytes.count)"]
+                return [.raw(head, bytes[..<end]), .pause(.milliseconds(50)), .close]
             }
         }
 
@@ -32,7 +30,7 @@ extension EndToEnd {
             try #require(try await kf.run("cache", "stat", "--json").objects().first)
         }
 
-        @Test("A body that is refused as too large leaves nothing")
+        @Test("A body refused as too large leaves no files")
         func tooLarge() async throws {
             let body = try ResumeTests.large()
             let chunked = try FaultServer { _ in Self.chunks(body[...], then: .hold) }
@@ -41,7 +39,7 @@ extension EndToEnd {
             #expect(kf.leftovers().isEmpty)
         }
 
-        @Test("What does not begin like an image leaves nothing when it breaks off")
+        @Test("A broken download that is not an image leaves no files")
         func notAnImage() async throws {
             let page = Array("<!doctype html>".utf8) + [UInt8](repeating: 0x20, count: 2 << 20)
             let server = try server(page, at: 1_500_000)
@@ -49,15 +47,10 @@ extension EndToEnd {
             #expect(kf.leftovers().isEmpty)
         }
 
-        @Test("A clear refusal of the rest removes what was kept", arguments: ["404 Not Found", "410 Gone"])
+        @Test("A 404 or 410 removes the partial download", arguments: ["404 Not Found", "410 Gone"])
         func gone(_ status: String) async throws {
             let body = try ResumeTests.large()
-            let count = Atomic(0)
-            let server = try FaultServer { _ in
-                guard count.add(1, ordering: .relaxed).oldValue == 0 else { return [.reply(status)] }
-                let head = Array("\(Self.head)Content-Length: \(body.count)\r\n\r\n".utf8)
-                return [.send(head + body[..<900_000]), .close]
-            }
+            let server = try FaultServer.answering(first: FaultStep.cut(body, "ETag: \"1\"")) { _ in [.reply(status)] }
             #expect(try await kf.run("fetch", server.url("/a.png"), "--retry", "0").status == 1)
             #expect(kf.leftovers().count == 2)
             #expect(try await kf.run("fetch", server.url("/a.png"), "--retry", "0").status == 1)
@@ -65,7 +58,7 @@ extension EndToEnd {
             #expect(server.requests.count == 2)
         }
 
-        @Test("A body that outgrows the cache's limit has no name any more, and kill -9 leaves nothing of it")
+        @Test("A body above the cache limit loses its file name")
         func outgrown() async throws {
             let body = try ResumeTests.large()
             let sent = Atomic(0)
@@ -88,7 +81,7 @@ extension EndToEnd {
             running.openFiles.contains { $0.contains("/partial/") && $0.hasSuffix(" (deleted)") }
         }
 
-        @Test("A body that is announced as larger than the limit is delivered, and never kept")
+        @Test("A body above the cache limit is delivered but not kept")
         func announced() async throws {
             let body = try ResumeTests.large()
             let broken = try server(body, at: 1_500_000)
@@ -97,11 +90,11 @@ extension EndToEnd {
             let whole = try FaultServer { _ in [.reply(headers: ["ETag: \"1\""], body: body)] }
             let result = try await kf.run("fetch", whole.url("/a.png"), "--max-size", "1M", "-o", "a.png")
             #expect(result.errors.contains("larger than the limit of the whole cache"), "\(result)")
-            #expect(try Data(contentsOf: kf.home.path("a.png")) == Data(body))
+            #expect(try kf.contents("a.png") == Data(body))
             #expect(kf.leftovers().isEmpty && kf.cachedObjects().isEmpty)
         }
 
-        @Test("However many bodies break off, the limit holds, and the newest is kept")
+        @Test("Partial downloads stay below the cache limit")
         func limit() async throws {
             let body = try ResumeTests.large()
             let server = try server(body, at: 1_500_000)
@@ -116,7 +109,7 @@ extension EndToEnd {
             #expect(server.requests.last?.header("Range") == "bytes=1500000-")
         }
 
-        @Test("stat shows them; clean removes old ones; rm removes its URL's; clean --all removes all")
+        @Test("The cache commands count and remove partial downloads")
         func commands() async throws {
             let body = try ResumeTests.large()
             let server = try server(body, at: 1_500_000)

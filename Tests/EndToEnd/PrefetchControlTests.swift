@@ -4,33 +4,22 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("A run under control")
+    @Suite("Prefetch control")
     struct PrefetchControlTests {
         let kf: KFCommand
 
         init() throws {
-            var kf = try KFCommand()
-            kf.environment["KF_RETRY"] = "0"
-            self.kf = kf
-            png = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            kf = try .withoutRetries()
+            png = try FixturesDirectory.bytes("png/one-pixel.png")
         }
 
         private let png: [UInt8]
-
-        /// Waits for what another process does, 30 s at most.
-        private func until(_ condition: () -> Bool) async throws {
-            let deadline = ContinuousClock.now + .seconds(30)
-            while !condition() {
-                try #require(ContinuousClock.now < deadline, "it does not happen")
-                try await Task.sleep(for: .milliseconds(2))
-            }
-        }
 
         private func write(_ urls: [String]) throws {
             try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())
         }
 
-        @Test("--max-failures N stops early with status 4; --failures has them")
+        @Test("A maximum of failures stops the run early")
         func maxFailures() async throws {
             let server = try FileServer()
             try write((0..<2000).map { server.url("none\($0).png") } + [server.url("png/grey.png")])
@@ -39,7 +28,7 @@ extension EndToEnd {
             let asked = try await server.requests().count
             #expect(asked >= 4 && asked < 300, "\(asked) requests")
             // What failed, and what was not tried: all of it.
-            let failed = try String(contentsOf: kf.home.path("f"), encoding: .utf8).split(separator: "\n")
+            let failed = try kf.text("f").split(separator: "\n")
             #expect(failed.count == 2001 && Set(failed).count == 2001)
             let counts = try #require(result.errors.firstMatch(of: /([0-9]+) failed, ([0-9]+) not tried/))
             #expect(Int(counts.1).map { $0 >= 4 && $0 <= asked } == true, "\(result)")
@@ -48,7 +37,7 @@ extension EndToEnd {
             #expect(all.status == 1, "\(all)")
         }
 
-        @Test("--max-failures P% is looked at after a hundred items")
+        @Test("A maximum failure rate counts after a hundred items")
         func percentage() async throws {
             let server = try FileServer()
             let good = (0..<99).map { server.url("png/one-pixel.png?\($0)") }
@@ -61,7 +50,7 @@ extension EndToEnd {
             #expect(try await server.requests().count < 1000)
         }
 
-        @Test("--deadline: nothing new starts, what is in flight is kept, status 4; the next run does the rest")
+        @Test("A deadline stops new downloads and keeps those in flight")
         func deadline() async throws {
             // Each takes about a second and a half; two at once.
             let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 60_000)])
@@ -82,7 +71,7 @@ extension EndToEnd {
             #expect(!fetch.outputLines.isEmpty)
         }
 
-        @Test("what is in flight at the deadline has one --timeout more, and is then cut off, which is no failure")
+        @Test("A download is cancelled one timeout after the deadline")
         func cutOff() async throws {
             let server = try FaultServer { _ in
                 // Never slow enough for --timeout itself.
@@ -96,11 +85,11 @@ extension EndToEnd {
                 "prefetch", "list.txt", "--deadline", "300ms", "--timeout", "1s", "--failures", "f",
                 timeout: .seconds(20))
             #expect(result.status == 4 && result.errors.contains("0 failed, 1 cancelled, in"), "\(result)")
-            #expect(try String(contentsOf: kf.home.path("f"), encoding: .utf8) == server.url("/a.png") + "\n")
+            #expect(try kf.text("f") == server.url("/a.png") + "\n")
             #expect(result.wall < .seconds(15))
         }
 
-        @Test("--rate and --max-per-host bound what one host sees")
+        @Test("Rate and connections per host are limited")
         func rate() async throws {
             let counts = Mutex<(now: Int, most: Int)>((0, 0))
             let server = try FaultServer { [png] _ in
@@ -125,29 +114,7 @@ extension EndToEnd {
             #expect(few.status == 0 && counts.withLock { $0.most } <= 3, "\(few)")
         }
 
-        @Test("a second interrupt ends the run at once and leaves no temporary files")
-        func secondInterrupt() async throws {
-            let server = try FaultServer { _ in [.head("HTTP/1.1 200 OK", "Content-Length: 100000"), .hold] }
-            try write((0..<20).map { server.url("/\($0).png") })
-            let run = try kf.start(["prefetch", "list.txt"])
-            try await until { server.requests.count >= 8 }
-            run.signal(SIGINT)
-            // The first one waits for what is in flight, which never comes.
-            #expect(await eventually { run.errorsSoFar.contains("finishing 8 downloads") })
-            // At once it would count as the same signal, which a wrapper may send twice.
-            let hurry = Task {
-                while !Task.isCancelled {
-                    run.signal(SIGINT)
-                    try await Task.sleep(for: .milliseconds(20))
-                }
-            }
-            let result = try await run.wait(timeout: .seconds(20))
-            hurry.cancel()
-            #expect(result.status == 130, "\(result)")
-            #expect(kf.leftovers() == [])
-        }
-
-        @Test("kill -9 over and over: the origin serves every image at most once, but for those in flight")
+        @Test("Killed prefetches request few images twice")
         func killed() async throws {
             let server = try FileServer()
             let count = 5000
@@ -183,7 +150,7 @@ extension EndToEnd {
             #expect(again.status == 0, "\(again)")
         }
 
-        @Test("a line gets its answer before the next is sent; the end of the input ends it")
+        @Test("A prefetch answers each line before the next")
         func worker() async throws {
             let server = try FileServer()
             let run = try kf.converse(["prefetch", "-", "--json"])
@@ -200,7 +167,7 @@ extension EndToEnd {
             #expect(try await server.requests().count == 5)
         }
 
-        @Test("five hosts, one slow, one that says 429, one down: the good ones are not held up")
+        @Test("Bad hosts do not delay good hosts")
         func fiveHosts() async throws {
             let order = Mutex<[String]>([])
             let refused = Mutex<[ContinuousClock.Instant]>([])

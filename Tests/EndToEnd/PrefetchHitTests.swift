@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("What counts as cached for prefetch")
+    @Suite("Prefetch hits")
     struct PrefetchHitTests {
         let kf: KFCommand
         let server: FileServer
@@ -26,7 +26,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "An image whose file a crash has taken, emptied or cut is fetched again",
+            "A prefetch fetches missing, empty and truncated files again",
             arguments: ["gone", "empty", "torn"])
         func crash(_ loss: String) async throws {
             _ = try await prefetch()
@@ -41,7 +41,7 @@ extension EndToEnd {
             #expect(try await prefetch().values.allSatisfy { $0 == "cached" })
         }
 
-        @Test("--verify reads what is cached, and fetches again what has other bytes")
+        @Test("A verified prefetch fetches changed files again")
         func verify() async throws {
             _ = try await prefetch()
             let file = try await path(names[2])

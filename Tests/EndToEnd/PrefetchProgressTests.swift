@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("Showing how far a run is")
+    @Suite("Prefetch progress")
     struct PrefetchProgressTests {
         let kf: KFCommand
         let server: FileServer
@@ -62,7 +62,7 @@ extension EndToEnd {
             return rows.map { String($0) }
         }
 
-        @Test("a bar with figures is drawn over itself, and gone at the end")
+        @Test("A progress bar redraws itself and disappears")
         func bar() throws {
             try list(24)
             let terminal = try start(["prefetch", "list.txt", "-j", "8"])
@@ -77,7 +77,7 @@ extension EndToEnd {
             #expect(drawn.count > 3 && zip(drawn, drawn.dropFirst()).allSatisfy { $0 != $1 || $0.isEmpty })
         }
 
-        @Test("messages are whole lines, above the bar")
+        @Test("Messages appear as whole lines above the bar")
         func messages() throws {
             try list(16, bad: 30)
             let terminal = try start(["prefetch", "list.txt", "-j", "8", "-v"])
@@ -89,7 +89,7 @@ extension EndToEnd {
             #expect(rows.filter { $0.hasSuffix("[2002]") }.count == 30)
         }
 
-        @Test("the bar fits the window, also when that changes", arguments: [20, 40, 200] as [UInt16])
+        @Test("The bar fits the window", arguments: [20, 40, 200] as [UInt16])
         func width(columns: UInt16) throws {
             try list(16)
             let terminal = try start(["prefetch", "list.txt", "-j", "8"], columns: columns)
@@ -105,7 +105,7 @@ extension EndToEnd {
             #expect(later.allSatisfy { $0.prefix { $0 != "\r" && $0 != "\u{1b}" }.count < 30 }, "\(later)")
         }
 
-        @Test("two interrupts leave a clean terminal")
+        @Test("Two interrupts leave a clean terminal")
         func interrupted() throws {
             try list(40)
             let terminal = try start(["prefetch", "list.txt", "-j", "1"])
@@ -119,7 +119,7 @@ extension EndToEnd {
             #expect(output.hasSuffix("\u{1b}[J") || output.utf8.last == 0x0a, "\(output.debugDescription)")
         }
 
-        @Test("fetch of several sources has a bar too, and its paths stay whole")
+        @Test("A fetch of several sources has a bar")
         func fetch() throws {
             let urls = (0..<16).map { server.url("jpeg/landscape-420.jpg?\($0)") }
             let terminal = try start(["fetch", "-j", "8"] + urls, columns: 200)
@@ -130,8 +130,8 @@ extension EndToEnd {
             #expect(rows.count == 16 && rows.allSatisfy { $0.hasPrefix("/") && $0.hasSuffix(".jpg") }, "\(rows)")
         }
 
-        @Test("no bar with -q, with --progress never, and where there is no terminal")
-        func none() async throws {
+        @Test("The bar can be turned off and needs a terminal")
+        func hidden() async throws {
             try list(8)
             for options in [["-q"], ["--progress", "never"]] {
                 let terminal = try start(["prefetch", "list.txt", "--force-refresh"] + options)
@@ -144,7 +144,7 @@ extension EndToEnd {
             #expect(always.errors.contains("\r\u{1b}[J") && always.errors.contains("%"), "\(always)")
         }
 
-        @Test("where there is no terminal, lines with what is done, the rate and the rest, every 30 s by default")
+        @Test("Without a terminal progress is printed as lines")
         func lines() async throws {
             try list(4)
             var kf = kf
@@ -158,7 +158,7 @@ extension EndToEnd {
             #expect(result.errors.contains(" left, "), "\(result)")
         }
 
-        @Test("the remaining time is that of the transfers, however many cached images came before")
+        @Test("The remaining time ignores cached images")
         func remaining() async throws {
             let server = try FileServer()
             let cached = (0..<3000).map { server.url("png/one-pixel.png?\($0)") + "\n" }.joined()
@@ -178,7 +178,7 @@ extension EndToEnd {
             #expect(result.errors.contains(", 3000 cached"), "\(result)")
         }
 
-        @Test("--progress always shows the bytes of one source")
+        @Test("The progress of one source shows bytes")
         func one() async throws {
             let url = server.url("jpeg/landscape-420.jpg")
             let result = try await kf.run("fetch", "--progress", "always", url)
@@ -190,10 +190,10 @@ extension EndToEnd {
             #expect(plain.status == 0 && plain.errors == "", "\(plain)")
         }
 
-        @Test("-v says of each retry what it waits for, and of a host that it gets no requests")
+        @Test("Verbose mode explains each wait before a retry")
         func waits() async throws {
             let seen = Atomic(0)
-            let png = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            let png = try FixturesDirectory.bytes("png/one-pixel.png")
             let server = try FaultServer { request in
                 switch seen.add(1, ordering: .relaxed).newValue {
                 case 1: [.reply("429 Too Many Requests", headers: ["Retry-After: 2"], body: [])]
@@ -212,12 +212,11 @@ extension EndToEnd {
                     "kf: \(name): response 503 Service Unavailable, waiting 10 ms (retry 2 of 2)",
                 ], "\(result)")
             seen.store(0, ordering: .relaxed)
-            let silent = try await kf.run(
-                "fetch", "--force-refresh", "--retry", "2", "--retry-delay", "10ms", url)
+            let silent = try await kf.run("fetch", "--force-refresh", "--retry", "2", "--retry-delay", "10ms", url)
             #expect(silent.status == 0 && silent.errors == "", "\(silent)")
         }
 
-        @Test("-v says when the circuit of a host opens, once")
+        @Test("Verbose mode reports an open circuit once")
         func circuit() async throws {
             let server = try FaultServer { _ in [.reply("500 Internal Server Error", body: [])] }
             try kf.home.write("list.txt", (0..<30).map { server.url("/\($0).png\n") }.joined())

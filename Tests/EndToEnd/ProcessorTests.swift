@@ -3,16 +3,16 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Every processor, from the command line")
+    @Suite("Processors")
     struct ProcessorTests {
         let kf: KFCommand
 
         init() throws { kf = try KFCommand() }
 
-        private var picture: String { FixturesDirectory.url.appendingPathComponent("png/rgba.png").path }
+        private var picture: String { FixturesDirectory.path("png/rgba.png") }
 
         @Test(
-            "It gives a picture of the size that it promises, and another one than it was given",
+            "Each processor gives a new picture of the promised size",
             arguments: [
                 ("resize:40x20", 40, 20), ("resize:40x,fit", 40, 40), ("downsample:40x20", 40, 40),
                 ("crop:50x30,anchor=top-left", 50, 30), ("pad:200x170,#123", 200, 170), ("rotate:90", 160, 160),
@@ -33,9 +33,10 @@ extension EndToEnd {
         }
 
         @Test(
-            "A wrong argument is a usage error that says what is allowed",
+            "A wrong argument of a processor is a usage error",
             arguments: [
-                ("rezise:10x10", "resize"), ("resize:0x0", "resize"), ("blur:-1", "blur"), ("blur:nan", "blur"),
+                ("rezise:10x10", "resize"), ("resize:0x0", "resize"), ("resize:axb", "320x240"), ("blur:-1", "blur"),
+                ("blur:nan", "blur"),
                 ("rotate:45", "90"), ("flip:x", "h"), ("round-corner:10,corners=middle", "corner"),
                 ("blend:multipy", "multiply"), ("overlay:red", "colo"), ("border:0", "width"), ("crop:10", "crop"),
                 ("resize:99999999999x1", "resize"), ("sharpen:", "sharpen"), ("color:ev=inf", "ev"),
@@ -46,7 +47,37 @@ extension EndToEnd {
             #expect(result.errors.contains(word), "\(result)")
         }
 
-        @Test("prefetch stores what is processed; fetch then finds it")
+        @Test(
+            "Resize and crop give the promised size",
+            arguments: [
+                ("resize:320x240,fit", 320, 240), ("resize:320x320,fit", 320, 240), ("resize:100x300,fit", 100, 75),
+                ("resize:50x50", 50, 50), ("resize:50x50,fill", 67, 50), ("resize:400x", 400, 300),
+                ("resize:x120", 160, 120), ("resize:1x1", 1, 1), ("crop:200x100", 200, 100),
+                ("crop:64x64,anchor=0x0", 64, 64), ("crop:64x64,anchor=bottom-right", 64, 64),
+                ("crop:5000x100", 1600, 100),
+            ])
+        func size(spec: String, width: Int, height: Int) async throws {
+            let source = FixturesDirectory.path("jpeg/landscape-420.jpg")
+            let raster = try await Raster(jpeg: kf.run("fetch", source, "-o", "-", "-p", spec).standardOutput)
+            #expect(raster.width == width && raster.height == height, "\(raster.width)x\(raster.height)")
+        }
+
+        @Test("Every still image can be resized and written as PNG")
+        func everyFixture() async throws {
+            let open = ["png/rgba.png", "webp/alpha-lossy.webp", "gif/transparent.gif", "png/palette-transparent.png"]
+            for fixture in FixturesDirectory.all where fixture.frames == 1 {
+                let result = try await kf.run(
+                    "fetch", fixture.url.path, "-o", "-", "-p", "resize:64x48,fit", "-f", "png")
+                let header = try PNGHeader(result.standardOutput)
+                let expected = Judge.fit(fixture.width, fixture.height, into: (64, 48))
+                #expect(
+                    header.width == expected.width && header.height == expected.height, "\(fixture) became \(header)")
+                #expect(
+                    header.hasAlpha || header.colourType == 3 || !open.contains(fixture.name), "\(fixture): \(header)")
+            }
+        }
+
+        @Test("A processed image of a prefetch is a hit for fetch")
         func prefetched() async throws {
             let server = try FileServer()
             let url = server.url("jpeg/progressive.jpg")
@@ -54,7 +85,8 @@ extension EndToEnd {
             let prefetch = try await kf.run(["prefetch", "-"] + options, input: Data("\(url)\n".utf8))
             #expect(prefetch.status == 0, "\(prefetch)")
             try await server.stop()
-            let item = try await kf.run(["fetch", url, "--json"] + options).item()
+            let chain = "downsample:200x200|>round-corner:0.1w"
+            let item = try await kf.run("fetch", url, "--json", "-p", chain).item()
             #expect(item.status == "disk" && item.format == "png" && item.width == 200)
         }
     }

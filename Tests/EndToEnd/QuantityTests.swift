@@ -3,14 +3,14 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Sizes and spans have one notation")
+    @Suite("Sizes and spans")
     struct QuantityTests {
         let kf: KFCommand
 
         init() throws { kf = try KFCommand() }
 
         @Test(
-            "A limit is printed as it was given, and what is printed can be given",
+            "A printed size can be given as a limit",
             arguments: [
                 ("5G", "5 GiB"), ("5GiB", "5 GiB"), ("5 GiB", "5 GiB"), ("512m", "512 MiB"), ("1500M", "1500 MiB"),
                 ("1.5G", "1.50 GiB"), ("1.50 GiB", "1.50 GiB"), ("1023k", "1023 KiB"), ("1KB", "1 KiB"),
@@ -24,7 +24,7 @@ extension EndToEnd {
             #expect(text.contains("limit      \(printed), "), "\(text)")
         }
 
-        @Test("Sizes are powers of 1024 with three digits, and a span is rounded to the nearest unit")
+        @Test("Listed sizes and spans are rounded")
         func entries() async throws {
             try kf.home.write("a.png", FixturesDirectory.named("png/rgb.png").data)
             let bytes = try FixturesDirectory.named("png/rgb.png").data.count
@@ -37,7 +37,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A small cache has a small reserve, and little beside its images")
+        @Test("A small cache has a small reserve")
         func reserve() async throws {
             try kf.home.write("a.png", FixturesDirectory.named("png/rgb.png").data)
             _ = try await kf.run("fetch", "-q", "a.png")

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("The recipes of the README")
+    @Suite("README recipes")
     struct RecipeTests {
         struct Recipe: CustomTestStringConvertible, Sendable {
             let title: String
@@ -17,8 +17,7 @@ extension EndToEnd {
             else { return [] }
             return text.components(separatedBy: "```sh recipe\n").adjacent.map { before, behind in
                 let lines = before.split(separator: "\n")
-                return Recipe(
-                    title: String(lines.last ?? ""), script: behind.components(separatedBy: "```")[0])
+                return Recipe(title: String(lines.last ?? ""), script: behind.components(separatedBy: "```")[0])
             }
         }()
 
@@ -51,24 +50,15 @@ extension EndToEnd {
             }
         }
 
-        @Test("There are at least ten")
+        @Test("The README has at least ten recipes")
         func count() { #expect(Self.recipes.count >= 10) }
 
-        @Test("Each works when pasted", arguments: recipes)
+        @Test("Each recipe works when pasted", arguments: recipes)
         func works(recipe: Recipe) async throws {
-            // The binary alone is in the PATH under its name.
-            let bin = kf.home.path("bin")
-            try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
-            try FileManager.default.createSymbolicLink(at: bin.appending(path: "kf"), withDestinationURL: kf.binary)
-            var environment = kf.environment
-            environment["PATH"] = "\(bin.path):\(environment["PATH"] ?? "")"
             let script = recipe.script.replacing("https://cache.example.com", with: remote.address)
                 .replacing("https://example.com", with: server.address)
                 .replacing("example.com", with: "127.0.0.1")
-            let result = try await RunningCommand(
-                "/bin/bash", ["-e", "-o", "pipefail", "-c", script], environment: environment,
-                directory: kf.home.path("work")
-            ).wait()
+            let result = try await kf.script(script)
             #expect(result.status == 0, "\(script)\n\(result)")
             let complaints = result.errorLines.filter { $0.contains(/\[[0-9]{4}\]|warning|usage/) }
             // Offline, with an empty cache, every image is missing.

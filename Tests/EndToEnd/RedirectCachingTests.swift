@@ -4,15 +4,15 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("Redirects and the cache") struct RedirectCachingTests {
+    @Suite("Redirects") struct RedirectCachingTests {
         private let kf: KFCommand
         private let february: [UInt8]
         private let january: [UInt8]
 
         init() throws {
             kf = try KFCommand()
-            february = [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("png/rgb.png")))
-            january = [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("png/grey.png")))
+            february = try FixturesDirectory.bytes("png/rgb.png")
+            january = try FixturesDirectory.bytes("png/grey.png")
         }
 
         /// Serves both pictures. It confirms any ETag, and any date that is not before the picture's.
@@ -27,8 +27,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(
-            "A redirect to another image brings that image", arguments: [false, true], [false, true])
+        @Test("A redirect to a new image fetches that image", arguments: [false, true], [false, true])
         func otherTarget(byDate: Bool, onTwoOrigins: Bool) async throws {
             let (first, second) = (try pictures(byDate: byDate), try pictures(byDate: byDate))
             let targets = [first, onTwoOrigins ? second : first].enumerated().map {
@@ -56,7 +55,7 @@ extension EndToEnd {
             #expect(conditional.map(\.path) == ["/january.png"])
         }
 
-        @Test("An image over a 302 without freshness is revalidated at each use")
+        @Test("An image behind a temporary redirect is revalidated")
         func freshness() async throws {
             let server = try FaultServer { [february] request in
                 if request.path == "/latest.png" { return [.reply("302 Found", headers: ["Location: /a.png"])] }
@@ -70,7 +69,7 @@ extension EndToEnd {
             #expect(explained.output.contains("it came over a redirect, whose target alone gets the conditions"))
         }
 
-        @Test("An image over a private redirect is not uploaded, and -v names the redirect")
+        @Test("An image behind a private redirect is not uploaded")
         func privacy() async throws {
             let server = try FaultServer { [february] request in
                 request.path.hasSuffix(".png")

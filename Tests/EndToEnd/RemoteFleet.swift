@@ -34,7 +34,7 @@ struct RemoteFleet {
 
     init(images count: Int = 6) throws {
         self.count = count
-        let bytes = [UInt8](try FixturesDirectory.named("png/grey.png").data)
+        let bytes = try FixturesDirectory.bytes("png/grey.png")
         // The last twelve bytes are IEND.
         let (start, end) = (Array(bytes.dropLast(12)), Array(bytes.suffix(12)))
         (self.start, self.end) = (start, end)
@@ -67,6 +67,21 @@ struct RemoteFleet {
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> Outcome {
         try await prefetch(by: kf, options, timeout: timeout, sourceLocation: sourceLocation)
+    }
+
+    /// Prefetches all images on a machine with an empty cache that reads and writes the remote; all must come.
+    func write(_ remote: RemoteFaultServer, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Outcome {
+        try await read(remote, "--remote-write", sourceLocation: sourceLocation)
+    }
+
+    /// Prefetches all images on a machine with an empty cache that reads the remote; all must come.
+    func read(
+        _ remote: RemoteFaultServer, _ options: String..., sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> Outcome {
+        let outcome = try await prefetch(
+            by: machine(), ["--remote", remote.url("/base")] + options, sourceLocation: sourceLocation)
+        expectAll(outcome, sourceLocation: sourceLocation)
+        return outcome
     }
 
     func prefetch(
@@ -103,8 +118,7 @@ struct RemoteFleet {
 
     /// One machine fetches from the origin and stores all in the remote.
     func warm(_ remote: RemoteFaultServer, sourceLocation: SourceLocation = #_sourceLocation) async throws {
-        let outcome = try await prefetch(by: machine(), "--remote", remote.url("/base"), "--remote-write")
-        expectAll(outcome, sourceLocation: sourceLocation)
+        let outcome = try await write(remote, sourceLocation: sourceLocation)
         try #require(outcome.remote.uploaded > 0, "\(outcome.result)", sourceLocation: sourceLocation)
         let names = remote.tree.files.keys
         #expect(names.count { $0.hasPrefix("/base/kf1/ac/") } == count, "\(names)", sourceLocation: sourceLocation)

@@ -4,9 +4,9 @@ import Testing
 
 extension EndToEnd {
     /// Machines that share a remote, on real servers.
-    @Suite("A fleet with a remote")
+    @Suite("Machines that share a remote")
     struct RemoteFleetTests {
-        @Test("the second machine makes no request to the origin", arguments: await RemoteKind.installed.value)
+        @Test("The second machine makes no request to the origin", arguments: await RemoteKind.installed.value)
         func second(kind: RemoteKind) async throws {
             let fleet = try RemoteFleet(images: 30)
             let remote = try kind.start()
@@ -28,7 +28,7 @@ extension EndToEnd {
             #expect(third.asked == 0 && third.remote == .init(hits: fleet.count), "\(third.result)")
         }
 
-        @Test("a reader writes nothing", arguments: await RemoteKind.installed.value)
+        @Test("A reader never writes to the remote", arguments: await RemoteKind.installed.value)
         func reader(kind: RemoteKind) async throws {
             let fleet = try RemoteFleet()
             let remote = try kind.start()
@@ -41,7 +41,7 @@ extension EndToEnd {
             #expect(TemporaryDirectory.files(in: remote.root).isEmpty)
         }
 
-        @Test("a writer that is killed leaves no wrong object", arguments: await RemoteKind.programs.value)
+        @Test("A killed writer leaves no corrupt object", arguments: await RemoteKind.programs.value)
         func killed(kind: RemoteKind) async throws {
             let fleet = try RemoteFleet(images: 100)
             let remote = try kind.start()
@@ -66,7 +66,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("sixteen writers of the same list", arguments: await RemoteKind.programs.value)
+        @Test("Sixteen writers of one list leave a complete remote", arguments: await RemoteKind.programs.value)
         func sixteen(kind: RemoteKind) async throws {
             let fleet = try RemoteFleet(images: 20)
             let remote = try kind.start()

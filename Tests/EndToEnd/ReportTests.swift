@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("kf cache report")
+    @Suite("Cache reports")
     struct ReportTests {
         let kf: KFCommand
 
@@ -12,10 +12,10 @@ extension EndToEnd {
         private func report(_ arguments: String...) async throws -> String {
             let result = try await kf.run(["cache", "report", "-o", "report.html"] + arguments)
             try #require(result.status == 0 && result.errors == "" && result.standardOutput.isEmpty, "\(result)")
-            return try String(contentsOf: kf.home.path("report.html"), encoding: .utf8)
+            return try kf.text("report.html")
         }
 
-        @Test("It shows what there is, with pictures that lead to the files, and changes nothing")
+        @Test("The report shows every image and changes nothing")
         func content() async throws {
             let server = try FileServer()
             let names = ["png/rgb.png", "jpeg/landscape-420.jpg", "gif/animated.gif", "webp/lossy.webp"]
@@ -37,7 +37,7 @@ extension EndToEnd {
             #expect(try await report("--thumbnails=2").components(separatedBy: "data:image/webp").count == 3)
         }
 
-        @Test("A key is never markup")
+        @Test("A key in the report is never markup")
         func hostile() async throws {
             let name = "\"><img src=x onerror=alert(1)>&'\u{1b}.png"
             try kf.home.write(name, FixturesDirectory.named("png/grey.png").data)
@@ -47,7 +47,7 @@ extension EndToEnd {
             #expect(!page.contains("<img src=x") && !page.contains("\u{1b}"))
         }
 
-        @Test("Captions are whole: the URL, the processor, size, pixels, and the days of storing and use")
+        @Test("Captions describe the whole image")
         func captions() async throws {
             let long = "https://images.example.com/" + String(repeating: "a-long-folder/", count: 12) + "name.png"
             try kf.home.write("a.png", FixturesDirectory.named("png/grey.png").data)
@@ -64,20 +64,17 @@ extension EndToEnd {
             #expect(!selected.contains("22.1 KiB"))
         }
 
-        @Test("The page's policy allows its script alone, by its hash", .enabled(if: Tool.isInstalled("openssl")))
+        @Test("The policy of the page allows only its own script", .enabled(if: Tool.isInstalled("openssl")))
         func policy() async throws {
             let page = try await report()
             let script = try #require(page.firstMatch(of: /<script>(?<text>[\s\S]*)<\/script>/)).text
             try kf.home.write("script.js", String(script))
-            let digest = try await RunningCommand(
-                "/bin/sh", ["-c", "openssl dgst -sha256 -binary script.js | base64"], environment: kf.environment,
-                directory: kf.home.url
-            ).wait()
+            let digest = try await kf.shell("openssl dgst -sha256 -binary script.js | base64")
             let hash = digest.output.trimmingCharacters(in: .whitespacesAndNewlines)
             #expect(hash.count == 44 && page.contains("script-src 'sha256-\(hash)'\""), "\(hash)")
         }
 
-        @Test("The script finds and sorts the entries of the page", .enabled(if: Tool.isInstalled("node")))
+        @Test("The script of the page searches and sorts", .enabled(if: Tool.isInstalled("node")))
         func script() async throws {
             let page = try await report()
             let script = try #require(page.firstMatch(of: /<script>(?<text>[\s\S]*)<\/script>/)).text
@@ -104,7 +101,7 @@ extension EndToEnd {
             #expect(run.output == "false|ac+2 found|c+1 found|-0 found|abc+|bca|abc|abc\n", "\(run)")
         }
 
-        @Test("An empty cache, no cache, --json, and standard output")
+        @Test("A report can be empty, JSON or standard output")
         func edges() async throws {
             let empty = try await report()
             #expect(empty.contains("0 entries") && !empty.contains("<figcaption>"), "no heading stands above nothing")
@@ -121,7 +118,7 @@ extension EndToEnd {
             #expect(folder.status == 1 && folder.errors.contains("[4002]"), "\(folder)")
         }
 
-        @Test("A browser shows it without a word of complaint", .enabled(if: Tool.isInstalled("chromium")))
+        @Test("A browser shows the report without complaint", .enabled(if: Tool.isInstalled("chromium")))
         func browser() async throws {
             for fixture in FixturesDirectory.all.prefix(12) { _ = try await kf.run("fetch", fixture.url.path) }
             _ = try await report()

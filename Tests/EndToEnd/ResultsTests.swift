@@ -3,20 +3,14 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Results that carry their records")
+    @Suite("Result files")
     struct ResultsTests {
         let kf: KFCommand
         let server: FileServer
 
         init() throws {
-            var kf = try KFCommand()
-            kf.environment["KF_RETRY"] = "0"
-            self.kf = kf
+            kf = try .withoutRetries()
             server = try FileServer()
-        }
-
-        private func text(_ name: String) throws -> String {
-            try String(contentsOf: kf.home.path(name), encoding: .utf8)
         }
 
         /// Reads csv as Python does.
@@ -27,7 +21,7 @@ extension EndToEnd {
             return try JSONDecoder().decode([[String: String]].self, from: result.standardOutput)
         }
 
-        @Test("A row for each record, with its own columns, and nothing secret")
+        @Test("Each record has a row with its columns and no secrets")
         func rows() async throws {
             let (good, bad) = (server.url("png/grey.png"), server.url("none.png"))
             let withUser = good.replacingOccurrences(of: "http://", with: "http://user:word@")
@@ -49,7 +43,7 @@ extension EndToEnd {
             #expect(rows.map { $0["final_url"] } == [good, "", "", good])
             #expect(rows[0]["sha256"]?.count == 64 && rows[0]["attempts"] == "1" && rows[0]["width"] == "200")
             #expect(rows[1]["error_code"] == "2002" && rows[1]["error"] == "response 404 Not Found")
-            for text in [try text("out.csv"), result.output, result.errors] {
+            for text in [try kf.text("out.csv"), result.output, result.errors] {
                 #expect(!text.contains("abc") && !text.contains("word"))
             }
             let objects = try result.objects().dropLast()
@@ -57,7 +51,7 @@ extension EndToEnd {
             #expect((objects.first?["columns"] as? [String: String])?["auth"] == nil)
         }
 
-        @Test("Members of any type travel as they are, to jsonl and to one cell of csv")
+        @Test("Members of any type appear unchanged in the results")
         func members() async throws {
             let url = server.url("png/grey.png")
             let line = #"{"url":"\#(url)","n":1.50,"tags":["a",null,{"b":true}],"big":12345678901234567890}"#
@@ -66,11 +60,11 @@ extension EndToEnd {
                 let result = try await kf.run("prefetch", "list.jsonl", "--results", name)
                 #expect(result.status == 0, "\(result)")
             }
-            #expect(try text("out.jsonl").contains("\"columns\":\(line)}\n"))
+            #expect(try kf.text("out.jsonl").contains("\"columns\":\(line)}\n"))
             #expect(try await csv("out.csv")[0]["columns"] == line)
         }
 
-        @Test("--ordered keeps the order of the lists, also when the first answer is the last to come")
+        @Test("Ordered results follow the list")
         func ordered() async throws {
             let slow = try FaultServer { request in
                 (request.path == "/1" ? [.pause(.milliseconds(700))] : []) + [.reply("404 Not Found")]
@@ -82,15 +76,15 @@ extension EndToEnd {
             #expect(result.status == 1, "\(result)")
             let lines = try result.objects().compactMap { $0["line"] as? Int }
             #expect(lines == Array(1...300))
-            #expect(try text("failed.txt") == list)
+            #expect(try kf.text("failed.txt") == list)
             #expect(
-                try text("out.jsonl")
+                try kf.text("out.jsonl")
                     == result.output.split(separator: "\n").dropLast().map { $0 + "\n" }.joined())
             let unordered = try await kf.run(options + ["--retry-failed"])
             #expect(try unordered.objects().compactMap { $0["line"] as? Int } != lines)
         }
 
-        @Test("Items that were not tried have rows, also those behind a cut-off one")
+        @Test("Items not tried have rows")
         func notTried() async throws {
             let hanging = try FaultServer { _ in [.hold] }
             let list = [hanging.url("/1"), server.url("png/grey.png")] + (0..<2000).map { hanging.url("/\($0)") }
@@ -114,7 +108,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "What cannot be written is refused before anything is emptied or fetched",
+            "An unusable results file is refused before any work",
             arguments: [
                 (["--results", "out.txt"], "ends in .csv or .jsonl"),
                 (["--results", "list.csv"], "would overwrite the list"),
@@ -130,14 +124,14 @@ extension EndToEnd {
             try kf.home.write("other.jsonl", "")
             try kf.home.write("old.csv", "precious")
             let result = try await kf.run(["prefetch", "list.csv"] + options)
-            #expect(try text("old.csv") == "precious")
+            #expect(try kf.text("old.csv") == "precious")
             #expect(result.status == 2 && result.errors.contains(message), "\(result)")
-            #expect(try text("list.csv").hasPrefix("url"))
+            #expect(try kf.text("list.csv").hasPrefix("url"))
             #expect(try await server.requests().isEmpty)
         }
 
         @Test(
-            "A full disk ends the run with a message; rows are whole up to there",
+            "A full disk ends the run after whole rows",
             .enabled("no mounts here") { await MountedCache.isPossible() })
         func full() async throws {
             try kf.home.write("list.txt", (0..<50).map { server.url("none\($0).png") + "\n" }.joined())
@@ -152,7 +146,7 @@ extension EndToEnd {
             #expect(lost.status == 0, "\(lost)")
         }
 
-        @Test("No value leaves its cell, whatever the quotes in it combine with")
+        @Test("No value breaks out of its cell")
         func quotes() async throws {
             let values = ["a\"\u{301},EVIL,\"\u{301}b", "x\"\u{200d}\ny\"\u{200d}", "\"", "=1+1", "\r"]
             let url = server.url("png/grey.png")
@@ -169,7 +163,7 @@ extension EndToEnd {
             #expect(found == values.map { Array($0.unicodeScalars) })
         }
 
-        @Test("Lines with objects among them, and records of many URLs, have rows too")
+        @Test("Lines with objects and records of many URLs have rows")
         func objects() async throws {
             let url = server.url("png/grey.png")
             try kf.home.write("list.txt", "\(url)\n{\"url\":\"\(url)\",\"id\":1}\n")
@@ -181,23 +175,23 @@ extension EndToEnd {
             let result = try await kf.run(
                 "prefetch", "many.jsonl", "--url-column", "urls[]", "--offline", "--results", "out.jsonl", "-q")
             #expect(result.status == 1, "\(result)")
-            let text = try text("out.jsonl")
+            let text = try kf.text("out.jsonl")
             #expect(text.utf8.count < 3 << 20 && text.contains("\"columns\":{\"id\":7}}\n"))
         }
 
-        @Test("A list without records gives a table without rows; a member that no object has is told")
+        @Test("A list without records gives a table without rows")
         func empty() async throws {
             try kf.home.write("list.csv", "url,id\n")
             let result = try await kf.run("prefetch", "list.csv", "--results", "out.csv")
             #expect(result.status == 0, "\(result)")
-            #expect(try text("out.csv").hasPrefix("list,line,"))
+            #expect(try kf.text("out.csv").hasPrefix("list,line,"))
             try kf.home.write("list.jsonl", "{\"url\":\"\(server.url("png/grey.png"))\",\"hdrs\":{}}\n")
             let told = try await kf.run("prefetch", "list.jsonl", "--headers-column", "headers")
             #expect(
                 told.status == 0 && told.errors.contains("no object of the lists has the member 'headers'"), "\(told)")
         }
 
-        @Test("Lists with other columns are not mixed into one csv")
+        @Test("Lists with other columns are not mixed")
         func mixed() async throws {
             try kf.home.write("a.csv", "url,id\n\(server.url("png/grey.png")),1\n")
             try kf.home.write("b.csv", "url,name\n\(server.url("png/rgb.png")),x\n")

@@ -4,15 +4,13 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("What a run that ends early says of the rest")
+    @Suite("Ends of runs")
     struct RunEndTests {
         let kf: KFCommand
 
         init() throws {
-            var kf = try KFCommand()
-            kf.environment["KF_RETRY"] = "0"
-            self.kf = kf
-            png = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            kf = try .withoutRetries()
+            png = try FixturesDirectory.bytes("png/one-pixel.png")
         }
 
         private let png: [UInt8]
@@ -26,11 +24,11 @@ extension EndToEnd {
         }
 
         private func lines(_ name: String) throws -> [Substring] {
-            try String(contentsOf: kf.home.path(name), encoding: .utf8).split(separator: "\n")
+            try kf.text(name).split(separator: "\n")
         }
 
         @Test(
-            "a signal says at once what it does, then what was not tried; --failures has the rest, and feeds it back",
+            "A signal finishes downloads, and the failures file has the rest",
             arguments: [SIGINT, SIGTERM])
         func signal(number: Int32) async throws {
             let gate = Gate()
@@ -56,15 +54,15 @@ extension EndToEnd {
             let summary = try #require(try result.objects().last)
             #expect(summary["not_tried"] as? Int == 52 && summary["failed"] as? Int == 0, "\(result)")
             #expect(summary["cancelled"] as? Int == 0 && summary["incomplete_lists"] as? Int == 0, "\(result)")
-            #expect(try lines("f").count == 52 && server.requests.count == 8)
+            #expect(try lines("f").count == 52 && server.requests.count == 8 && kf.leftovers() == [])
             let rest = try await kf.run("prefetch", "f")
             #expect(rest.status == 0 && rest.errors.contains("52 fetched"), "\(rest)")
             let all = try await kf.run("prefetch", "list.txt")
             #expect(all.errors.contains("0 fetched (0 B), 60 cached"), "\(all)")
         }
 
-        @Test("the second signal cuts off what runs: it is counted, in --failures, and the summary is printed")
-        func secondSignal() async throws {
+        @Test("A second signal cancels the running downloads", arguments: [SIGTERM, SIGINT])
+        func secondSignal(second: Int32) async throws {
             let gate = Gate()
             defer { gate.open() }
             let server = try gated(gate)
@@ -74,19 +72,25 @@ extension EndToEnd {
             #expect(await eventually { server.requests.count == 8 })
             run.signal(SIGINT)
             #expect(await eventually { run.errorsSoFar.contains("press Ctrl-C again") })
-            // The other signal counts at once, whenever it comes.
-            run.signal(SIGTERM)
+            // The other signal counts at once. The same one counts after a moment: a wrapper may send it twice.
+            let hurry = Task {
+                while !Task.isCancelled {
+                    run.signal(second)
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+            }
             let result = try await run.wait(timeout: .seconds(40))
+            hurry.cancel()
             #expect(result.status == 130, "\(result)")
             let statuses = try result.items().map(\.status)
             // What waited for a connection may be told after the second signal.
             let cancelled = statuses.count { $0 == "cancelled" }
             #expect(cancelled >= 8 && cancelled + statuses.count { $0 == "not_tried" } == 20, "\(result)")
             #expect(try result.objects().last?["cancelled"] as? Int == cancelled, "\(result)")
-            #expect(try lines("f").count == 20)
+            #expect(try lines("f").count == 20 && kf.leftovers() == [])
         }
 
-        @Test("a long list is read to its end for the count; -q says nothing of the signal")
+        @Test("After a signal a long list is still counted")
         func longList() async throws {
             let gate = Gate()
             defer { gate.open() }
@@ -107,7 +111,7 @@ extension EndToEnd {
             #expect(result.peakMemory - small.peakMemory < 48 << 20, "\(result.peakMemory >> 20) MiB")
         }
 
-        @Test("an endless pipe is not read on, and the summary says so")
+        @Test("After a signal an endless pipe is not read on")
         func pipe() async throws {
             let server = try FaultServer { [png] _ in [.reply(body: png)] }
             let run = try kf.converse(["prefetch", "-"])
@@ -119,7 +123,7 @@ extension EndToEnd {
             #expect(result.errorLines.last?.hasSuffix("; 1 list was not read to the end") == true, "\(result)")
         }
 
-        @Test("A signal or the deadline ends the wait for the writer of a FIFO", arguments: [true, false])
+        @Test("A signal or deadline ends the wait for a FIFO", arguments: [true, false])
         func fifo(bySignal: Bool) async throws {
             let files = try TemporaryDirectory()
             let list = files.path("list").path
@@ -141,19 +145,13 @@ extension EndToEnd {
         }
 
         @Test(
-            "fetch ends at the first signal, of one source or several; a partial download is kept and continued",
-            arguments: [1, 3])
-        func fetch(count: Int) async throws {
+            "A signal ends a fetch and keeps its partial download",
+            arguments: [(1, SIGTERM), (3, SIGINT)])
+        func fetch(count: Int, signal: Int32) async throws {
             let body = try ResumeTests.large()
-            let isHeld = Atomic(true)
             let server = try FaultServer { request in
-                let start = Int(request.header("Range")?.dropFirst(6).dropLast() ?? "") ?? 0
-                let status = start > 0 ? "206 Partial Content" : "200 OK"
-                let range = "Content-Range: bytes \(start)-\(body.count - 1)/\(body.count)"
-                let lines = ["HTTP/1.1 \(status)", "ETag: \"1\"", "Content-Length: \(body.count - start)"]
-                let head = (lines + (start > 0 ? [range] : []) + ["", ""]).joined(separator: "\r\n")
-                guard isHeld.load(ordering: .relaxed) else { return [.text(head), .send(Array(body[start...]))] }
-                return [.text(head), .send(Array(body[start..<1_000_000])), .hold]
+                if request.start > 0 { return [.rest(body, of: request, "ETag: \"1\"")] }
+                return FaultStep.cut(body, at: 1_000_000, "ETag: \"1\"", then: .hold)
             }
             let urls = (0..<count).map { server.url("/\($0).png") }
             let run = try kf.start(["fetch", "--json", "-j", "2", "--timeout", "60s"] + urls)
@@ -167,19 +165,19 @@ extension EndToEnd {
                     } == min(count, 2)
                 })
             let start = ContinuousClock.now
-            run.signal(SIGINT)
+            run.signal(signal)
             // The server says nothing more; without the signal it would take --timeout.
             let result = try await run.wait(timeout: .seconds(40))
-            #expect(result.status == 130 && start.duration(to: .now) < .seconds(30), "\(result)")
+            #expect(result.status == 128 + signal && start.duration(to: .now) < .seconds(30), "\(result)")
+            #expect(kf.leftovers().allSatisfy { !$0.contains("/tmp/") })
             let statuses = try result.items().map(\.status)
             #expect(
                 statuses.count == count && statuses.prefix(min(count, 2)).allSatisfy { $0 == "cancelled" }, "\(result)")
             #expect(statuses.dropFirst(2).allSatisfy { $0 == "not_tried" || $0 == "cancelled" }, "\(result)")
-            isHeld.store(false, ordering: .relaxed)
             // Any two of three may have been first.
             let first = try #require(server.requests.first?.path)
             let again = try await kf.run("fetch", server.url(first), "-o", "a.png")
-            #expect(try again.status == 0 && Data(contentsOf: kf.home.path("a.png")) == Data(body), "\(again)")
+            #expect(try again.status == 0 && kf.contents("a.png") == Data(body), "\(again)")
             #expect(server.requests.last?.header("Range") != nil)
         }
     }

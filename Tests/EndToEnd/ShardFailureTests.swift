@@ -3,17 +3,13 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Failures that shards record")
+    @Suite("Failures in shards")
     struct ShardFailureTests {
         let fixture: DataSet
         private var kf: KFCommand { fixture.kf }
         private let command = ["prefetch", "list", "--shards", "data", "--shard-size", "2", "-q"]
 
         init() throws { fixture = try DataSet() }
-
-        private func write(_ urls: [String]) throws {
-            try kf.home.write("list", String(decoding: fixture.list(urls), as: UTF8.self))
-        }
 
         /// A list of 12 items of which 5 fail: 404, no image, no URL.
         private func writeFailing(_ server: FaultServer) throws -> [String] {
@@ -41,11 +37,11 @@ extension EndToEnd {
         }
 
         private func failures() throws -> [String] {
-            let text = try String(contentsOf: kf.home.path("failed.csv"), encoding: .utf8)
+            let text = try kf.text("failed.csv")
             return text.split(separator: "\n").dropFirst().map(String.init)
         }
 
-        @Test("repeated runs report the failures that the shards record")
+        @Test("Repeated runs report the failures recorded in shards")
         func recordedFailures() async throws {
             let server = try failingServer()
             let expected = try writeFailing(server)
@@ -83,10 +79,10 @@ extension EndToEnd {
             #expect(try await fixture.shards("others")["00000"]?.rows.count == 5)
         }
 
-        @Test("a failed variant of an image stays failed, and the others exported")
+        @Test("A failed variant stays failed on repeated runs")
         func recordedVariants() async throws {
             let server = try fixture.server()
-            try write([server.url("/a"), server.url("/missing")])
+            try fixture.write([server.url("/a"), server.url("/missing")])
             let command =
                 self.command + [
                     "--retry", "0", "--json", "--variant", "whole=resize:8x8", "--variant",
@@ -104,7 +100,7 @@ extension EndToEnd {
             #expect(server.requests.count == 2)
         }
 
-        @Test("the deepest record of a list can fail, and is read back")
+        @Test("A deeply nested record can fail and be read back")
         func deepRecord() async throws {
             let server = try failingServer()
             let deep = String(repeating: "[", count: 16) + String(repeating: "]", count: 16)
@@ -114,12 +110,12 @@ extension EndToEnd {
             for _ in 0..<2 {
                 let result = try await kf.run(command + ["--retry", "0", "--input-format", "jsonl", "--failures", "f"])
                 #expect(result.status == 1 && result.errors.contains("404"), "\(result)")
-                #expect(try String(contentsOf: kf.home.path("f"), encoding: .utf8) == list)
+                #expect(try kf.text("f") == list)
             }
         }
 
         @Test(
-            "after a kill at any time, a run reports what an undisturbed one does",
+            "After a kill a run reports the same failures",
             .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
         func killedAmongFailures() async throws {
             let server = try failingServer()
@@ -127,24 +123,8 @@ extension EndToEnd {
             var kills = 0
             for call in ["renameat", "write"] {
                 for number in 1...20 {
-                    for name in ["data", "failed.csv"]
-                    where FileManager.default.fileExists(atPath: kf.home.path(name).path) {
-                        try FileManager.default.removeItem(at: kf.home.path(name))
-                    }
-                    let files = (0..<3).flatMap { shard in
-                        ["tar", "jsonl"].flatMap { ["data/.0000\(shard).\($0)", "data/0000\(shard).\($0)"] }
-                    }
-                    let limits = files.flatMap { ["-P", kf.home.path($0).path] }
-                    let killed = try await RunningCommand(
-                        "strace",
-                        ["-f", "-qq", "-o", "/dev/null", "-P", kf.home.path("data").path] + limits
-                            + [
-                                "-e", "trace=\(call)", "-e", "inject=\(call):signal=KILL:when=\(number)",
-                                kf.binary.path,
-                            ]
-                            + failing,
-                        environment: kf.environment, directory: kf.home.url
-                    ).wait()
+                    try fixture.remove("data", "failed.csv")
+                    let killed = try await fixture.run(failing, killedAt: call, number, shards: 3)
                     if killed.status == 1 { break }
                     kills += 1
                     let again = try await kf.run(failing)
@@ -155,7 +135,7 @@ extension EndToEnd {
             #expect(kills > 4, "\(kills)")
         }
 
-        @Test("rows that are damaged end the run, and name the file")
+        @Test("Damaged rows end the run and name the file")
         func damagedRows() async throws {
             let server = try failingServer()
             _ = try writeFailing(server)

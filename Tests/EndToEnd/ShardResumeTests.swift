@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("Tar shards of runs that end early")
+    @Suite("Resumed shards")
     struct ShardResumeTests {
         let fixture: DataSet
         private var kf: KFCommand { fixture.kf }
@@ -16,15 +16,11 @@ extension EndToEnd {
             ["prefetch", "list", "--shards", "data", "--shard-size", "\(size)", "-q", "-j", "\(jobs)"]
         }
 
-        private func write(_ urls: [String]) throws {
-            try kf.home.write("list", String(decoding: fixture.list(urls), as: UTF8.self))
-        }
-
-        @Test("killed at any time: what exists is whole, and nothing is fetched twice but what was in flight")
+        @Test("After kills shards are whole and little is fetched again")
         func killed() async throws {
             let server = try fixture.server(pause: .milliseconds(2))
             let (count, size, jobs) = (120, 10, 4)
-            try write((0..<count).map { server.url("/\($0)") })
+            try fixture.write((0..<count).map { server.url("/\($0)") })
             var (kills, before, stored) = (0, 0, Set<String>())
             var isOver = false
             while !isOver {
@@ -68,32 +64,18 @@ extension EndToEnd {
         }
 
         @Test(
-            "killed at each call that changes a file of the data set: the next run ends as an undisturbed one",
+            "After a kill at any call the next run completes",
             .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
         func killedAtCalls() async throws {
             for name in 0..<3 { try kf.home.write("p\(name).png", Data(fixture.picture("\(name)"))) }
-            try write((0..<3).map { kf.home.path("p\($0).png").path })
+            try fixture.write((0..<3).map { kf.home.path("p\($0).png").path })
             let command = run(2) + ["--allow-local", "--fsync"]
             let data = kf.home.path("data")
             var kills = 0
             for call in ["renameat", "ftruncate", "fsync", "write", "unlinkat", "mkdir"] {
                 for number in 1...50 {
-                    if FileManager.default.fileExists(atPath: data.path) {
-                        try FileManager.default.removeItem(at: data)
-                    }
-                    // The paths limit the calls to those on the data set.
-                    let paths =
-                        ["", "/.kf-shards"]
-                        + (0..<2).flatMap { shard in
-                            ["tar", "jsonl"].flatMap { ["/.0000\(shard).\($0)", "/0000\(shard).\($0)"] }
-                        }
-                    let limits = paths.flatMap { ["-P", data.path + $0] }
-                    let trace = ["-f", "-qq", "-o", "/dev/null"] + limits + ["-e", "trace=\(call)"]
-                    let killed = try await RunningCommand(
-                        "strace",
-                        trace + ["-e", "inject=\(call):signal=KILL:when=\(number)", kf.binary.path] + command,
-                        environment: kf.environment, directory: kf.home.url
-                    ).wait()
+                    try fixture.remove("data")
+                    let killed = try await fixture.run(command, killedAt: call, number, shards: 2)
                     if killed.status == 0 { break }
                     try #require(killed.status == 128 + SIGKILL, "\(killed)")
                     kills += 1
@@ -108,10 +90,10 @@ extension EndToEnd {
             #expect(kills > 10, "\(kills)")
         }
 
-        @Test("an interrupted run publishes whole shards only, and the next one goes on from the cache")
+        @Test("An interrupted run publishes only whole shards")
         func interrupted() async throws {
             let server = try fixture.server(pause: .milliseconds(5))
-            try write((0..<60).map { server.url("/\($0)") })
+            try fixture.write((0..<60).map { server.url("/\($0)") })
             let first = try kf.start(run(25, jobs: 2))
             #expect(await eventually { server.requests.count > 30 })
             first.signal(SIGINT)
@@ -125,7 +107,7 @@ extension EndToEnd {
             #expect(server.requests.count == 60)
         }
 
-        @Test("an item that hangs holds its shard, and neither the others nor their files")
+        @Test("A hanging item delays only its own shard")
         func hanging() async throws {
             let gate = Gate()
             defer { gate.open() }
@@ -133,7 +115,7 @@ extension EndToEnd {
                 if request.path == "/0" { gate.wait() }
                 return [.reply(body: fixture.picture(request.path))]
             }
-            try write((0..<200).map { server.url("/\($0)") })
+            try fixture.write((0..<200).map { server.url("/\($0)") })
             let run = try kf.start(run(10))
             #expect(await eventually { fixture.names().contains("00019.tar") })
             #expect(fixture.names().contains("00001.tar") && !fixture.names().contains("00000.tar"))
@@ -142,19 +124,16 @@ extension EndToEnd {
             #expect(try await fixture.shards().values.allSatisfy { $0.rows.count == 10 && $0.samples.count == 10 })
         }
 
-        @Test("more open shards than descriptors: few items are in flight at a time")
+        @Test("More open shards than descriptors are possible")
         func descriptors() async throws {
             let server = try fixture.server()
-            try write((0..<300).map { server.url("/\($0)") })
-            let limited = try RunningCommand(
-                "/bin/sh", ["-c", "ulimit -n 100; exec \"$@\"", "sh", kf.binary.path] + run(3, jobs: 64),
-                environment: kf.environment, directory: kf.home.url)
-            let result = try await limited.wait()
+            try fixture.write((0..<300).map { server.url("/\($0)") })
+            let result = try await kf.run(run(3, jobs: 64), under: "prlimit", "--nofile=100")
             #expect(result.status == 0, "\(result)")
             #expect(try await fixture.shards().count == 100)
         }
 
-        @Test("a list that cannot be read to its end leaves the shards behind the gap out")
+        @Test("A truncated list leaves out the shards behind it")
         func brokenList() async throws {
             let server = try fixture.server()
             let urls = (0..<25).map { server.url("/\($0)") }
@@ -173,7 +152,7 @@ extension EndToEnd {
             #expect(try await fixture.shards().mapValues(\.rows.count)["00004"] == 5)
         }
 
-        @Test("an image of 60 MB goes through in pieces")
+        @Test("An image of 60 MB is written in pieces")
         func large() async throws {
             let size = 60 << 20
             let server = try FaultServer { [fixture] request in
@@ -193,11 +172,11 @@ extension EndToEnd {
         }
 
         @Test(
-            "a full disk ends the run with one message and no torn file; with room it goes on",
+            "A full disk leaves no truncated shard",
             .enabled("no mounts here") { await MountedCache.isPossible() })
         func fullDisk() async throws {
             for name in 0..<60 { try kf.home.write("p\(name).png", Data(fixture.picture("\(name)"))) }
-            try write((0..<60).map { kf.home.path("p\($0).png").path })
+            try fixture.write((0..<60).map { kf.home.path("p\($0).png").path })
             let result = try await MountedCache(kf: kf).run(
                 """
                 cd $H; mkdir data; mount -t tmpfs -o size=640k none data
@@ -214,26 +193,20 @@ extension EndToEnd {
             #expect(result.status == 0, "\(result)")
         }
 
-        @Test("the bytes are those that were fetched, also when the cache evicts them at once")
+        @Test("Images evicted at once are still written")
         func evicted() async throws {
             let server = try fixture.server()
-            try write((0..<100).map { server.url("/\($0)") })
+            try fixture.write((0..<100).map { server.url("/\($0)") })
             let result = try await kf.run(run(50) + ["--max-size", "100k"])
             #expect(result.status == 0, "\(result)")
             #expect(try await fixture.shards().values.allSatisfy { $0.samples.count == 50 })
         }
 
-        @Test("without libarchive nothing is fetched, and the message names the package")
+        @Test("Without libarchive a message names the package")
         func missingLibrary() async throws {
             let server = try fixture.server()
-            try write([server.url("/a")])
-            // A loader that finds another file under the library's name takes no other.
-            try kf.home.write("lib/libarchive.so.13", "not a library")
-            var environment = kf.environment
-            environment["LD_LIBRARY_PATH"] = kf.home.path("lib").path
-            let result = try await RunningCommand(
-                kf.binary.path, run(10), environment: environment, directory: kf.home.url
-            ).wait()
+            try fixture.write([server.url("/a")])
+            let result = try await kf.lacking("libarchive.so.13").run(run(10))
             #expect(result.status == 3 && result.errors.contains("libarchive13"), "\(result)")
             #expect(server.requests.isEmpty && !FileManager.default.fileExists(atPath: kf.home.path("data").path))
         }

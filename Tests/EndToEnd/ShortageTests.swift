@@ -11,33 +11,25 @@ extension EndToEnd {
 
         init() throws {
             kf = try KFCommand()
-            image = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
-        }
-
-        private func limited(_ limits: String..., to arguments: String...) throws -> RunningCommand {
-            try RunningCommand(
-                "prlimit", limits + [kf.binary.path] + arguments, environment: kf.environment, directory: kf.home.url)
+            image = try FixturesDirectory.bytes("png/one-pixel.png")
         }
 
         @Test(
-            "a run without threads ends with status 3 and says why",
+            "A run without threads ends with status 3",
             arguments: ["fetch", "prefetch", "cache stat"])
         func threads(command: String) async throws {
             let server = try FaultServer { [image] _ in [.reply(body: image)] }
             try kf.home.write("list", server.url("/a.png"))
             let operand = ["fetch": [server.url("/a.png")], "prefetch": ["list", "--deadline", "1s"]][command] ?? []
             let start = ContinuousClock.now
-            let result = try await RunningCommand(
-                "prlimit",
-                ["--data=\(20 << 20)", kf.binary.path] + command.split(separator: " ").map(String.init) + operand,
-                environment: kf.environment, directory: kf.home.url
-            ).wait()
+            let words = command.split(separator: " ").map(String.init)
+            let result = try await kf.run(words + operand, under: "prlimit", "--data=\(20 << 20)")
             #expect(result.status == 3 && result.errorLines.count == 1, "\(result)")
             #expect(result.errors.contains("cannot start a thread"), "\(result)")
             #expect(start.duration(to: .now) < .seconds(10))
         }
 
-        @Test("the limit on a user's processes ends a run with status 3")
+        @Test("The limit on processes ends a run with status 3")
         func processes() async throws {
             let result = try await withoutProcesses().wait()
             #expect(result.status == 3 && result.errors.contains("cannot start a thread"), "\(result)")
@@ -55,15 +47,15 @@ extension EndToEnd {
                 words[0], Array(words.dropFirst()), environment: kf.environment, directory: kf.home.url)
         }
 
-        @Test("a cached image needs no thread and little memory")
+        @Test("A hit needs no thread and little memory")
         func hit() async throws {
             let server = try FaultServer { [image] _ in [.reply(body: image)] }
             #expect(try await kf.run("fetch", server.url("/a.png")).status == 0)
-            let result = try await limited("--data=\(20 << 20)", to: "fetch", server.url("/a.png")).wait()
+            let result = try await kf.run(["fetch", server.url("/a.png")], under: "prlimit", "--data=\(20 << 20)")
             #expect(result.status == 0 && result.errors.isEmpty, "\(result)")
         }
 
-        @Test("a signal ends a run that cannot start threads", arguments: [SIGINT, SIGTERM])
+        @Test("A signal ends a run that cannot start threads", arguments: [SIGINT, SIGTERM])
         func signal(number: Int32) async throws {
             let run = try withoutProcesses()
             let process = try #require(run.processNumber)
@@ -79,14 +71,15 @@ extension EndToEnd {
             #expect(try await run.wait().status == 128 + number)
         }
 
-        @Test("little address space is an error, and a little more is enough")
+        @Test("Too little address space is an error")
         func addresses() async throws {
             let server = try FaultServer { [image] _ in [.reply(body: image)] }
-            let refused = try await limited("--as=\(90 << 20)", to: "fetch", server.url("/a.png")).wait()
+            let refused = try await kf.run(["fetch", server.url("/a.png")], under: "prlimit", "--as=\(90 << 20)")
             #expect(refused.status == 3 && refused.errors.contains("ulimit -v"), "\(refused)")
             // Threads share one arena: with one each, libcurl finds no room for its libraries.
             for size in [200, 400] {
-                let taken = try await limited("--as=\(size << 20)", to: "fetch", server.url("/\(size).png")).wait()
+                let taken = try await kf.run(
+                    ["fetch", server.url("/\(size).png")], under: "prlimit", "--as=\(size << 20)")
                 #expect(taken.status == 0, "\(taken)")
             }
         }

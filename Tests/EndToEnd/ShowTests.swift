@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("kf fetch --show")
+    @Suite("Pictures in a terminal")
     struct ShowTests {
         let kf: KFCommand
 
@@ -23,7 +23,7 @@ extension EndToEnd {
             return terminal.shown.replacing("\r\n", with: "\n")
         }
 
-        @Test("In 24 bits or 256 colours, as the terminal can, and within its window")
+        @Test("Blocks use the colours of the terminal and fit it")
         func blocks() throws {
             let full = try shown(["TERM": "xterm-256color", "COLORTERM": "truecolor"], "rgb.png")
             let lines = full.split(separator: "\n")
@@ -37,7 +37,7 @@ extension EndToEnd {
             #expect(open.contains("\u{1b}[0m ") && open.contains("▄"), "transparent corners stay open")
         }
 
-        @Test("kitty and iTerm2 get a PNG of the picture")
+        @Test("The terminals kitty and iTerm2 get a PNG")
         func protocols() async throws {
             for (variables, form) in [
                 (["TERM": "xterm-kitty"], "\u{1b}_Ga=T,f=100,m="), (["TERM_PROGRAM": "ghostty"], "\u{1b}_Ga=T"),
@@ -57,7 +57,7 @@ extension EndToEnd {
             #expect(inside.contains("▀"), "tmux passes no such sequences on")
         }
 
-        @Test("A terminal that draws sixels gets them")
+        @Test("A terminal that draws sixels gets sixels")
         func sixels() throws {
             let text = try shown(["TERM": "foot"], "rgb.png")
             #expect(text.hasPrefix("\u{1b}P") && text.hasSuffix("\u{1b}\\\n"), "\(text.prefix(40))")
@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(text.contains("\"1;1;347;260"), "\(text.prefix(40))")
         }
 
-        @Test("Where there is no terminal, and beside what wants standard output, it is a usage error")
+        @Test("Showing a picture needs a terminal")
         func refused() async throws {
             let none = try await kf.run("fetch", "--show", "rgb.png")
             #expect(
@@ -74,7 +74,7 @@ extension EndToEnd {
             #expect(json.status == 2 && json.errors == "kf: --show and --json exclude each other\n")
         }
 
-        @Test("A copy is written too, and a cached picture needs no source")
+        @Test("A picture can be shown and written")
         func together() async throws {
             let text = try shown(["TERM": "xterm"], "rgb.png", "-o", "copy.png", "-p", "resize:8x8")
             #expect(text.split(separator: "\n").count == 4)

@@ -1,10 +1,9 @@
 import Foundation
 import Support
-import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("Many processes that miss one image")
+    @Suite("Single flight")
     struct SingleFlightTests {
         let kf: KFCommand
         let image: Data
@@ -25,7 +24,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Twenty processes and one slow address: one request")
+        @Test("Twenty processes make one request for one image")
         func together() async throws {
             let bytes = [UInt8](image)
             let server = try FaultServer { _ in [.pause(.milliseconds(500)), .reply(body: bytes)] }
@@ -35,22 +34,15 @@ extension EndToEnd {
             #expect(kf.leftovers() == [])
         }
 
-        @Test("The one that makes the request is killed in the middle: the others make one more")
+        @Test("After a kill the waiting processes make one more request")
         func killed() async throws {
             let bytes = [UInt8](image)
-            let requests = RequestCounter()
-            let server = try FaultServer { _ in
-                guard requests.next() == 1 else { return [.pause(.milliseconds(200)), .reply(body: bytes)] }
-                let head = "HTTP/1.1 200 OK\r\nContent-Length: \(bytes.count)\r\n\r\n"
-                return [.text(head), .send(Array(bytes.prefix(bytes.count / 2))), .hold]
+            let server = try FaultServer.answering(first: FaultStep.cut(bytes, at: bytes.count / 2, then: .hold)) { _ in
+                [.pause(.milliseconds(200)), .reply(body: bytes)]
             }
             let first = try kf.start(["fetch", server.url("/slow.png"), "-o", "-"])
-            let deadline = ContinuousClock.now + .seconds(20)
             // Who makes a request has the right to it.
-            while server.requests.isEmpty {
-                try #require(ContinuousClock.now < deadline, "the first does not begin")
-                try await Task.sleep(for: .milliseconds(2))
-            }
+            #expect(await eventually { !server.requests.isEmpty })
             let others = try start(19, server.url("/slow.png"))
             // As soon as one of them is ready it waits; those that come later find the image.
             try await Task.sleep(for: .milliseconds(300))
@@ -60,18 +52,6 @@ extension EndToEnd {
             try await expectImage(others)
             #expect(server.requests.count == 2)
             #expect(kf.cachedObjects().count == 1)
-        }
-    }
-}
-
-/// Numbers requests from 1.
-private final class RequestCounter: Sendable {
-    private let count = Mutex(0)
-
-    func next() -> Int {
-        count.withLock { count in
-            count += 1
-            return count
         }
     }
 }

@@ -3,21 +3,19 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Lists from strangers")
+    @Suite("Untrusted lists")
     struct StrangerListTests {
         let kf: KFCommand
         let server: FileServer
 
         init() throws {
-            var kf = try KFCommand()
-            kf.environment["KF_RETRY"] = "0"
-            self.kf = kf
+            kf = try .withoutRetries()
             server = try FileServer()
         }
 
         private var grey: String { server.url("png/grey.png") }
 
-        @Test("products with one key are six images, unless --key-column asks for one")
+        @Test("A shared key counts only with --key-column")
         func sharedKey() async throws {
             let rows = (0..<6).map { "\(grey)?\($0),shoes" }
             try kf.home.write("p.csv", (["url,key"] + rows).joined(separator: "\n") + "\n")
@@ -29,7 +27,7 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "path", "--key", "shoes").status == 0)
         }
 
-        @Test("a list cannot plant an image under another URL, by --key-column neither")
+        @Test("A list cannot store an image under another URL")
         func planting() async throws {
             let bank = server.url("png/rgb.png")
             let list = Data("{\"url\":\"\(grey)\",\"key\":\"\(bank)\"}\n".utf8)
@@ -51,7 +49,7 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "path", bank).status == 0)
         }
 
-        @Test("fetch --key cannot take the place of a URL, and its keys of old are still found")
+        @Test("A key cannot take the place of a URL")
         func givenKey() async throws {
             let bank = server.url("png/rgb.png")
             let given = try await kf.run("fetch", grey, "--key", bank, "--json").item()
@@ -65,22 +63,24 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "path", "--key", "logo").status == 1)
         }
 
-        @Test("columns by name and by number, in csv, tsv and jsonl")
+        @Test("Columns are found by name or number in every format")
         func columns() async throws {
             let columns = ["--key-column", "k", "--name-column", "n", "--process-column", "p", "--headers-column", "h"]
-            try kf.home.write("a.csv", "url,k,n,p,h\n\(grey),one,first,resize:7x5,X-A: b\n")
-            try kf.home.write("b.tsv", "url\tk\tn\tp\th\n\(grey)\ttwo\tsecond\tresize:7x5\tX-A: b\n")
+            try kf.home.write("a.csv", "url,k,n,p,h\n\(grey),one,first,resize:7x5,User-Agent: robot\n")
+            try kf.home.write("b.tsv", "url\tk\tn\tp\th\n\(grey)\ttwo\tsecond\tresize:7x5\tUser-Agent: robot\n")
             try kf.home.write(
                 "c.jsonl",
-                #"{"url":"\#(grey)","k":"three","n":"third","p":"resize:7x5","h":{"X-A":"b"}}"# + "\n")
+                #"{"url":"\#(grey)","k":"three","n":"third","p":"resize:7x5","h":{"User-Agent":"robot"}}"# + "\n")
             for (file, key, name) in [
                 ("a.csv", "one", "first"), ("b.tsv", "two", "second"), ("c.jsonl", "three", "third"),
             ] {
-                let result = try await kf.run(
-                    ["prefetch", file, "--json", "--output-dir", "out", "--name", "{stem}.{ext}"] + columns)
+                let options = ["prefetch", file, "--json", "--output-dir", "out", "--name", "{stem}.{ext}"] + columns
+                let result = try await kf.run(options)
                 let item = try result.item()
                 #expect(item.key == key && item.width == 7 && item.output == "out/\(name).png", "\(result)")
+                #expect(try await kf.run(options).item().status == "cached")
             }
+            #expect(try await server.requests().map(\.userAgent) == ["robot", "robot", "robot"])
             try kf.home.write("d.csv", "\(grey),four\n")
             let numbered = try await kf.run("prefetch", "d.csv", "--url-column", "1", "--key-column", "2", "--json")
             #expect(try numbered.item().key == "four", "\(numbered)")
@@ -88,7 +88,7 @@ extension EndToEnd {
             #expect(missing.status != 0 && missing.errors.contains("no column 'sku'"), "\(missing)")
         }
 
-        @Test("headers of a list cannot smuggle lines, nor say whom the request is for")
+        @Test("Headers in a list cannot inject lines or hosts")
         func headers() async throws {
             let list = """
                 {"url":"\(grey)?1","headers":{"X-A":"b\\r\\nX-Evil: 1"}}
@@ -104,7 +104,7 @@ extension EndToEnd {
             #expect(try await server.requests().map(\.path) == ["/png/grey.png?4"])
         }
 
-        @Test("a list of bombs is refused line by line in bounded memory", arguments: ListBomb.all)
+        @Test("A compressed bomb is read in bounded memory", arguments: ListBomb.all)
         func bombs(bomb: ListBomb) async throws {
             try kf.home.write("list", Data(bomb.head.utf8))
             let script = """

@@ -3,8 +3,8 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Names are looked up once", .enabled(if: PrivateNames.canListen, "needs a mount namespace and port 53"))
-    struct NameLookupTests {
+    @Suite("Name servers", .enabled(if: PrivateNames.canListen, "needs a mount namespace and port 53"))
+    struct NameServerTests {
         private let kf: KFCommand
         private let names: PrivateNames
         private let server: FaultServer
@@ -12,7 +12,7 @@ extension EndToEnd {
         init() throws {
             names = try PrivateNames(hosts: [:], nameServer: .scripted)
             kf = try names.wrapping(KFCommand())
-            let png = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            let png = try FixturesDirectory.bytes("png/one-pixel.png")
             server = try FaultServer(address: "0.0.0.0") { _ in [.reply(body: png)] }
         }
 
@@ -25,7 +25,7 @@ extension EndToEnd {
             return try await kf.run(["prefetch", "list.txt", "--json"] + options)
         }
 
-        @Test("one lookup a host in a list that takes hundreds of hosts in turn")
+        @Test("Each host of a long list is looked up once")
         func once() async throws {
             let hosts = (0..<400).map { "host\($0).test" }
             let result = try await prefetch((0..<3).flatMap { number in hosts.map { url($0, number) } })
@@ -38,7 +38,7 @@ extension EndToEnd {
             #expect(lookups.values.allSatisfy { $0 <= most }, "\(lookups.filter { $0.value > most })")
         }
 
-        @Test("the images of an unknown host fail with few lookups, and hold no other image up")
+        @Test("An unknown host fails quickly and delays no other image")
         func unknown() async throws {
             let urls = (0..<500).map { url("nx.test", $0) } + (0..<20).map { url("there.test", $0) }
             let result = try await prefetch(urls, "--retry", "1")
@@ -55,7 +55,7 @@ extension EndToEnd {
             #expect(try names.lookups()["there.test"] == 1)
         }
 
-        @Test("a name server's transient failure costs no image, however many images the host has")
+        @Test("A transient failure of a name server loses no image")
         func transient() async throws {
             let result = try await prefetch((0..<300).map { url("flaky1-a.test", $0) })
             #expect(result.status == 0, "\(result.errors)")
@@ -63,7 +63,7 @@ extension EndToEnd {
             #expect(try names.lookups()["flaky1-a.test"] == 2)
         }
 
-        @Test("slow lookups hold no places that other hosts could use")
+        @Test("Slow lookups do not block other hosts")
         func slow() async throws {
             let slow = (0..<4).map { url("slow8000-\($0).test") }
             let result = try await prefetch(slow + (0..<30).map { url("127.0.0.1", $0) }, "-j", "4")

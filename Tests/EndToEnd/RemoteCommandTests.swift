@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd {
     /// What users see of a remote, from the built binary.
     @Suite("Remotes")
-    struct RemoteTests {
+    struct RemoteCommandTests {
         /// An origin of one image that counts its requests. The image, its headers and its ETag can be changed.
         final class Origin: Sendable {
             struct State {
@@ -26,7 +26,7 @@ extension EndToEnd {
 
             init(_ headers: [String] = [], tag: String? = nil) throws {
                 let images = try ["png/rgb.png", "jpeg/landscape-444.jpg"].reduce(into: [String: [UInt8]]()) {
-                    $0[$1] = [UInt8](try FixturesDirectory.named($1).data)
+                    $0[$1] = try FixturesDirectory.bytes($1)
                 }
                 let box = Box(State(headers: headers, tag: tag))
                 self.box = box
@@ -68,7 +68,7 @@ extension EndToEnd {
 
         // MARK: Options
 
-        @Test("layout=bazel stores ac/ and cas/ without folders")
+        @Test("The bazel layout needs no folders")
         func bazel() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())
             let url = remote.url("/base") + "?layout=bazel"
@@ -80,7 +80,7 @@ extension EndToEnd {
             #expect(try await fetch(origin.url, "--remote", url).status == "remote")
         }
 
-        @Test("the environment and the config file give remotes")
+        @Test("The environment and the config file set remotes")
         func environment() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())
             let url = remote.url("/base")
@@ -95,7 +95,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "a wrong address is an error of usage, without its secret",
+            "An invalid remote is a usage error without its secret",
             arguments: [
                 "ftp://user:hunter2@host/", "http://user:hunter2@/x", "http://user:hunter2@host:99999/",
                 "http://user:hunter2@host/?layout=other", "s3://user:hunter2@bucket/x?region=eu-1", "s3://bucket",
@@ -108,7 +108,7 @@ extension EndToEnd {
             #expect(!result.errors.contains("hunter2"), "\(result)")
         }
 
-        @Test("--remote-write and --remote-required need a remote")
+        @Test("Remote options need a remote")
         func companions() async throws {
             for option in ["--remote-write", "--remote-required"] {
                 let result = try await machine().run("fetch", "http://127.0.0.1:1/x.png", option)
@@ -116,7 +116,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("secrets of the command line are in no process list")
+        @Test("Credentials of remotes and proxies are hidden from process lists")
         func hidden() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer(.init(.silence)))
             let kf = try machine()
@@ -131,7 +131,7 @@ extension EndToEnd {
             _ = try await running.wait()
         }
 
-        @Test("the user info of a source is in no process list", arguments: ["fetch", "prefetch"])
+        @Test("Credentials of sources are hidden from process lists", arguments: ["fetch", "prefetch"])
         func hiddenSource(command: String) async throws {
             let gate = Gate()
             defer { gate.open() }
@@ -156,7 +156,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a remote is asked with --only-from-cache, and not with --offline, --force-refresh and --revalidate")
+        @Test("Offline mode and refreshes do not ask a remote")
         func choices() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())
             let url = remote.url("/base")
@@ -178,7 +178,7 @@ extension EndToEnd {
 
         // MARK: Reports
 
-        @Test("explain says what each remote has")
+        @Test("The command explain shows what each remote has")
         func explain() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())
             let url = remote.url("/base")
@@ -204,7 +204,7 @@ extension EndToEnd {
             #expect(origin.asked == 1 && remote.requests("PUT").count == 2)
         }
 
-        @Test("stat counts what came from remotes over all runs, and --reset ends that")
+        @Test("The statistics count remote traffic until they are reset")
         func stat() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())
             let url = remote.url("/base")
@@ -226,7 +226,7 @@ extension EndToEnd {
             #expect(try await counts() == none)
         }
 
-        @Test("-v, the summary and --json of fetch have the counts")
+        @Test("Summaries count remote traffic")
         func summaries() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())
             let url = remote.url("/base")
@@ -243,7 +243,7 @@ extension EndToEnd {
 
         // MARK: What travels
 
-        @Test("a processed image travels, and goes with its original")
+        @Test("A processed image travels without its original")
         func processed() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())
             let url = remote.url("/base")
@@ -269,7 +269,7 @@ extension EndToEnd {
             #expect(origin.asked == 2)
         }
 
-        @Test("variants travel one by one")
+        @Test("Each variant travels on its own")
         func variants() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())
             let url = remote.url("/base")
@@ -284,7 +284,7 @@ extension EndToEnd {
             #expect(remote.requests("GET", at: "/cas/").count == 3)
         }
 
-        @Test("an expired entry is revalidated with its ETag, and renewed")
+        @Test("An expired entry is revalidated and renewed")
         func expired() async throws {
             let (origin, remote) = (try Origin(tag: "one"), try RemoteFaultServer())
             let url = remote.url("/base")
@@ -303,7 +303,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "what is private is not uploaded",
+            "Private responses are not uploaded",
             arguments: [
                 "Cache-Control: private", "Cache-Control: no-store", "Cache-Control: max-age=60, private=\"x\"",
                 "Vary: *",
@@ -316,7 +316,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "requests of a user ask no remote and are not uploaded",
+            "Requests with credentials do not use the remote",
             arguments: [
                 ["-u", "me:pw"], ["-H", "Authorization: Bearer x"], ["-H", "Cookie: a=b"], ["-H", "X-Token: x"],
                 ["--cookie-jar", "jar"], ["--netrc"], ["--key", "name", "-u", "me:pw"],
@@ -329,7 +329,7 @@ extension EndToEnd {
             #expect(remote.accepted == 0, "\(remote.requests)")
         }
 
-        @Test("local files and data: URIs ask no remote")
+        @Test("Local sources do not use the remote")
         func local() async throws {
             let remote = try RemoteFaultServer()
             let file = try FixturesDirectory.named("png/rgb.png").url.path
@@ -343,7 +343,7 @@ extension EndToEnd {
             #expect(remote.accepted == 0)
         }
 
-        @Test("the object is not read when the disk has it")
+        @Test("An object on disk is not downloaded again")
         func known() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())
             let url = remote.url("/base")

@@ -3,14 +3,14 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Tar shards for WebDataset")
-    struct ShardTests {
+    @Suite("Tar shards")
+    struct TarShardTests {
         let fixture: DataSet
         private var kf: KFCommand { fixture.kf }
 
         init() throws { fixture = try DataSet() }
 
-        @Test("each image has its key and its row, failed ones a row, and the columns travel")
+        @Test("Each image has a sample, and each record a row")
         func layout() async throws {
             let server = try fixture.server()
             let names = ["a", "b", "missing", "d", "e", "f", "g"]
@@ -44,7 +44,7 @@ extension EndToEnd {
             #expect(printed == shards.values.flatMap { $0.values("sample").compactMap(\.self) }.sorted())
         }
 
-        @Test("variants and formats are fields of one sample, each with its json")
+        @Test("Variants and formats are fields of one sample")
         func variants() async throws {
             let server = try fixture.server()
             let run = ["prefetch", "-", "--shards"]
@@ -63,7 +63,7 @@ extension EndToEnd {
             #expect(server.requests.count == 1)
         }
 
-        @Test("a repeated run makes no request, and a changed list or other options are refused")
+        @Test("A changed list or other options are refused")
         func refused() async throws {
             let server = try fixture.server()
             let urls = (0..<7).map { server.url("/\($0)") }
@@ -105,7 +105,7 @@ extension EndToEnd {
             #expect(try await fixture.shards()["00002"]?.rows.count == 2)
         }
 
-        @Test("the usage errors, and what is no data set")
+        @Test("Invalid shard options are refused")
         func usage() async throws {
             try kf.home.write("list", "http://127.0.0.1:1/a\n")
             for wrong in [["-P", "out"], ["--dry-run"], ["--shard-size", "0"], ["--shard-size", "1000001"]] {
@@ -119,11 +119,11 @@ extension EndToEnd {
             let text = "kf-shards 2\nsize 3\nshards\n0 1 2 3\n"
             try kf.home.write("data/.kf-shards", text)
             #expect(try await kf.run("prefetch", "list", "--shards", "data", "--retry", "0").status == 3)
-            #expect(try String(contentsOf: kf.home.path("data/.kf-shards"), encoding: .utf8) == text)
+            #expect(try kf.text("data/.kf-shards") == text)
         }
 
         @Test(
-            "an archive that kf has not recorded ends the run before any request",
+            "An unknown archive ends the run before any request",
             arguments: ["00000.tar", "00000.jsonl", "00002.tar", "00099.tar", ".00000.tar", ".00001.jsonl"])
         func strangers(_ name: String) async throws {
             let server = try fixture.server()
@@ -141,7 +141,7 @@ extension EndToEnd {
                     "prefetch", "-", "--shards", directory, "--shard-size", "1", "--force-refresh", input: list)
                 #expect(result.status == 3 && result.errorLines.count == 1, "\(result)")
                 #expect(result.errors.contains("\(directory)/\(name) is not of this data set"), "\(result)")
-                #expect(try String(contentsOf: kf.home.path("\(directory)/\(name)"), encoding: .utf8) == "theirs")
+                #expect(try kf.text("\(directory)/\(name)") == "theirs")
                 #expect(fixture.names(directory) == names)
             }
             #expect(server.requests.count == before)
@@ -151,7 +151,7 @@ extension EndToEnd {
             #expect(try await kf.run("prefetch", "-", "--shards", "free", input: list).status == 0)
         }
 
-        @Test("an archive that appears during the run is not replaced")
+        @Test("An archive that appears during the run is not replaced")
         func strangerMeanwhile() async throws {
             let server = try fixture.server()
             let run = try kf.converse(["prefetch", "-", "--shards", "data"])
@@ -162,11 +162,11 @@ extension EndToEnd {
             let result = try await run.wait()
             #expect(result.status == 3 && result.errors.contains("data/00000.tar is not of this data set"), "\(result)")
             #expect(fixture.names() == [".kf-shards", "00000.tar"])
-            #expect(try String(contentsOf: kf.home.path("data/00000.tar"), encoding: .utf8) == "theirs")
+            #expect(try kf.text("data/00000.tar") == "theirs")
         }
 
         @Test(
-            "what the cache or a required remote lacks holds its shard, and a run that can ask the origin makes it",
+            "A missing image holds back its shard until it is there",
             arguments: [["--offline"], ["--remote", "http://127.0.0.1:1/x", "--remote-required"]])
         func lacking(_ options: [String]) async throws {
             let server = try fixture.server()
@@ -180,7 +180,7 @@ extension EndToEnd {
             #expect(try await fixture.shards().values.reduce(0) { $0 + $1.samples.count } == 5)
         }
 
-        @Test("A link in the place of a file is never followed")
+        @Test("A link in place of a shard is never followed")
         func links() async throws {
             let server = try fixture.server()
             // A run that was killed at its beginning has left the manifest.
@@ -201,18 +201,18 @@ extension EndToEnd {
                 #expect(result.status == 3, "\(result)")
                 try FileManager.default.removeItem(at: kf.home.path("other"))
             }
-            #expect(try String(contentsOf: kf.home.path("victim"), encoding: .utf8) == "precious")
+            #expect(try kf.text("victim") == "precious")
             try FileManager.default.createDirectory(at: kf.home.path("pipe"), withIntermediateDirectories: true)
             mkfifo(kf.home.path("pipe/.kf-shards").path, 0o600)
             let pipe = try await kf.run("prefetch", "-", "--shards", "pipe", input: fixture.list([server.url("/a")]))
             #expect(pipe.status == 3 && pipe.errors.contains("not a regular file"), "\(pipe)")
         }
 
-        @Test("the parts of a list share a directory, and one process at a time writes each")
+        @Test("The parts of a list share a directory")
         func parts() async throws {
             let server = try fixture.server()
             let urls = (0..<40).map { server.url("/\($0)") }
-            try kf.home.write("list", String(decoding: fixture.list(urls), as: UTF8.self))
+            try fixture.write(urls)
             let options = ["--shards", "data", "--shard-size", "4", "--shard"]
             for part in 0..<3 {
                 #expect(try await kf.run(["prefetch", "list"] + options + ["\(part)/3"]).status == 0)

@@ -3,15 +3,13 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Lists of every format")
-    struct PrefetchListTests {
+    @Suite("Prefetch lists")
+    struct ListCommandTests {
         let kf: KFCommand
         let server: FileServer
 
         init() throws {
-            var kf = try KFCommand()
-            kf.environment["KF_RETRY"] = "0"
-            self.kf = kf
+            kf = try .withoutRetries()
             server = try FileServer()
         }
 
@@ -20,7 +18,7 @@ extension EndToEnd {
             #expect(result.status == 0, "\(result)")
         }
 
-        @Test("csv, tsv and jsonl go by their names, gzipped too")
+        @Test("List formats follow file names, also when compressed")
         func formats() async throws {
             let url = server.url("png/grey.png")
             try kf.home.write("a.csv", "id,url\n1,\"\(url)?csv,1\"\n")
@@ -40,7 +38,7 @@ extension EndToEnd {
             #expect(places.sorted() == ["a.csv.gz:2", "b.tsv:2", "c.jsonl:1", "d.txt.gz:1"])
         }
 
-        @Test("--input-format says what standard input is; without it a line is a URL")
+        @Test("The option --input-format sets the format of standard input")
         func standardInput() async throws {
             let url = server.url("png/grey.png")
             let csv = Data("picture,x\n\(url),1\n".utf8)
@@ -51,27 +49,7 @@ extension EndToEnd {
             #expect(plain.status == 1 && plain.errors.contains("2 failed"), "\(plain)")
         }
 
-        @Test("key, headers, name and processor of an item have their effect")
-        func columns() async throws {
-            let url = server.url("png/rgb.png")
-            let line =
-                #"{"url":"\#(url)","key":"my key","headers":{"User-Agent":"robot","Range-X":"1"},"processor":"resize:7x5"}"#
-            let options = [
-                "prefetch", "--json", "-", "--input-format", "jsonl", "--key-column", "key", "--headers-column",
-                "headers",
-                "--process-column", "processor",
-            ]
-            let result = try await kf.run(options, input: Data(line.utf8))
-            let item = try result.item()
-            #expect(item.key == "my key" && item.width == 7 && item.height == 5, "\(result)")
-            #expect(try await server.requests().first?.userAgent == "robot")
-            let again = try await kf.run(options, input: Data(line.utf8))
-            #expect(try again.item().status == "cached", "\(again)")
-        }
-
-        @Test(
-            "a list of every mistake: each has its line number, the rest is done, --failures is the list of the bad ones"
-        )
+        @Test("Each bad record is reported with its line")
         func mistakes() async throws {
             let good = server.url("png/grey.png")
             let lines = [
@@ -86,7 +64,7 @@ extension EndToEnd {
                 #expect(result.errorLines.contains { $0.hasPrefix("kf: line \(line): ") }, "no \(line): \(result)")
             }
             #expect(result.errors.contains("2 fetched") && result.errors.contains("7 failed"), "\(result)")
-            let failed = try String(contentsOf: kf.home.path("failed.csv"), encoding: .utf8)
+            let failed = try kf.text("failed.csv")
             #expect(failed.hasPrefix("url,processor,key\r\n") && failed.hasSuffix("\r\n"))
             let expected = [2, 3, 4, 5, 6, 7, 9].map { lines[$0] + "\r\n" }
             for record in expected { #expect(failed.contains(record), "\(failed)") }
@@ -95,26 +73,26 @@ extension EndToEnd {
             let again = try await kf.run(["prefetch", "failed.csv", "--failures", "again.csv"] + columns)
             #expect(again.status == 1 && again.errors.contains("7 failed"), "\(again)")
             let sorted = { (text: String) in text.split(separator: "\r\n").sorted() }
-            #expect(sorted(try String(contentsOf: kf.home.path("again.csv"), encoding: .utf8)) == sorted(failed))
+            #expect(sorted(try kf.text("again.csv")) == sorted(failed))
         }
 
-        @Test("--failures is empty when nothing fails, and never one of the lists")
+        @Test("The failures file is emptied and never a list")
         func failuresFile() async throws {
             try kf.home.write("list.txt", server.url("png/grey.png"))
             try kf.home.write("failed.txt", "old")
             let result = try await kf.run("prefetch", "list.txt", "--failures", "failed.txt")
-            #expect(try result.status == 0 && Data(contentsOf: kf.home.path("failed.txt")).isEmpty, "\(result)")
+            #expect(try result.status == 0 && kf.contents("failed.txt").isEmpty, "\(result)")
             let same = try await kf.run("prefetch", "list.txt", "--failures", "./list.txt")
             #expect(same.status == 2 && same.errors.contains("overwrite"), "\(same)")
-            #expect(try String(contentsOf: kf.home.path("list.txt"), encoding: .utf8) == server.url("png/grey.png"))
+            #expect(try kf.text("list.txt") == server.url("png/grey.png"))
         }
 
-        @Test("a torn gzip list is an error that names the line; what came before is fetched; status 2")
+        @Test("A truncated gzip list is fetched up to its last line")
         func tornGzip() async throws {
             let list = (0..<300).map { server.url("png/one-pixel.png?\($0 * 7919)") + "\n" }.joined()
             try kf.home.write("list.txt", list)
             try await gzip("list.txt")
-            let packed = try Data(contentsOf: kf.home.path("list.txt.gz"))
+            let packed = try kf.contents("list.txt.gz")
             try kf.home.write("torn.txt.gz", packed.prefix(packed.count * 2 / 3))
             let result = try await kf.run("prefetch", "torn.txt.gz")
             #expect(result.status == 2, "\(result)")
@@ -125,7 +103,7 @@ extension EndToEnd {
                 result.errors.contains("torn.txt.gz: the gzip data is truncated, in line \(taken + 1)"), "\(result)")
         }
 
-        @Test("an endless line ends its list, and the next list is read")
+        @Test("An endless line ends its list only")
         func endlessLine() async throws {
             let huge = try kf.home.write("huge.txt", "")
             #expect(truncate(huge.path, 1 << 43) == 0)
@@ -137,20 +115,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("a failed item says how often it was tried")
-        func attempts() async throws {
-            let server = try FileServer(configuration: [FileServer.answering("/busy.png", 503)])
-            let input = Data("\(server.url("busy.png"))\n\(server.url("none.png"))\n".utf8)
-            let list = try await kf.run("prefetch", "--json", "--retry", "1", "-", input: input)
-            #expect(
-                try list.items().map { "\($0.source.suffix(8)) \($0.attempts ?? -1)" }.sorted() == [
-                    "busy.png 2", "none.png 1",
-                ])
-            let fetch = try await kf.run("fetch", "--json", "--retry", "1", server.url("busy.png"))
-            #expect(try fetch.item().attempts == 2, "\(fetch)")
-        }
-
-        @Test("local files only with --allow-local")
+        @Test("Local files need --allow-local")
         func local() async throws {
             let path = try FixturesDirectory.named("png/grey.png").url.path
             let refused = try await kf.run("prefetch", "-", input: Data(path.utf8))
@@ -160,7 +125,7 @@ extension EndToEnd {
             #expect(taken.status == 0 && kf.cachedObjects().count == 1, "\(taken)")
         }
 
-        @Test("the shards of a list make each request once")
+        @Test("The parts of a list request each image once")
         func shards() async throws {
             try kf.home.write("list.txt", (0..<60).map { server.url("png/one-pixel.png?\($0)") + "\n" }.joined())
             var counts: [Int] = []
@@ -172,9 +137,9 @@ extension EndToEnd {
             #expect(try await server.requests().count == 60)
         }
 
-        @Test("--shard-by host: each host is asked by one worker, so that its limits hold for all of them")
+        @Test("Splitting by host gives each host to one worker")
         func shardsByHost() async throws {
-            let png = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            let png = try FixturesDirectory.bytes("png/one-pixel.png")
             let server = try FaultServer(address: "0.0.0.0") { _ in [.reply(body: png)] }
             let hosts = (1...12).map { "127.0.0.\($0)" }
             let lines = (0..<5).flatMap { number in hosts.map { "http://\($0):\(server.port)/\(number).png\n" } }
@@ -193,7 +158,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "options that mean nothing are refused",
+            "A meaningless option is refused",
             arguments: [
                 ["--shard-by", "host"], ["--shard-by", "size", "--shard", "0/2"], ["--shard", "3/3"], ["--shard", "1"],
                 ["--shard", "-1/2"], ["--input-format", "xml"],

@@ -3,8 +3,8 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("Damage that costs no pixel is reported, and delivered")
-    struct WarningTests {
+    @Suite("Delivered damage")
+    struct DamageWarningTests {
         let kf: KFCommand
 
         init() throws { kf = try KFCommand() }
@@ -26,7 +26,7 @@ extension EndToEnd {
             return try result.objects().first?["warnings"] as? [String]
         }
 
-        @Test("a GIF without its trailer and a PNG without its end are delivered with a warning")
+        @Test("A GIF or PNG without its end is delivered with a warning")
         func endMarks() async throws {
             let gif = try file("a.gif", fixture("gif/animated.gif").dropLast())
             #expect(try await warnings(gif) == ["the GIF has no end marker; all its pixels are present"])
@@ -40,8 +40,7 @@ extension EndToEnd {
             #expect(try await kf.run("fetch", png, "--force-refresh").errors == "", "only -v says so")
         }
 
-        @Test(
-            "a GIF that goes on with a byte that is no block is stored up to there", arguments: ["structure", "full"])
+        @Test("A GIF with a stray byte is stored up to there", arguments: ["structure", "full"])
         func strayByte(_ check: String) async throws {
             let gif = try file("a.gif", fixture("gif/animated.gif").dropLast() + [0x47] + fixture("gif/still.gif"))
             let ends = ["the GIF goes on with bytes that are no block; only the frames before them are used"]
@@ -51,7 +50,7 @@ extension EndToEnd {
             #expect(said.status == 0 && said.errors.contains(ends[0]), "\(said)")
         }
 
-        @Test("an animated PNG is stored as it is; made into a PNG it is said to lose its animation")
+        @Test("A lost animation of a PNG is reported")
         func animatedPNG() async throws {
             let source = try file("b.png", fixture("png/animated.png"))
             #expect(try await warnings(source) == [])
@@ -65,7 +64,7 @@ extension EndToEnd {
             #expect(try await warnings(other, "--variant", "w=resize:20x|>encode:webp") == [])
         }
 
-        @Test("a PNG whose animation breaks its format is delivered, and processed as its default image")
+        @Test("A PNG with a damaged animation is a still image")
         func brokenAnimatedPNG() async throws {
             let bytes = try [UInt8](fixture("png/rgb.png"))
             let control = PNGChunk.bytes("acTL", [0, 0, 0, 3, 0, 0, 0, 0])
@@ -77,42 +76,21 @@ extension EndToEnd {
             #expect(try await warnings(other, "--variant", "s=resize:20x") == lost)
         }
 
-        @Test("a small file that would take long is given up in time")
-        func timeLimit() async throws {
-            // 100 million grey pixels in 99 kB.
-            let script = """
-                import struct, sys, zlib
-                def chunk(kind, data):
-                    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-                press = zlib.compressobj(9)
-                data = b"".join(press.compress(bytes(10001)) for _ in range(10000)) + press.flush()
-                header = struct.pack(">IIBBBBB", 10000, 10000, 8, 0, 0, 0, 0)
-                open(sys.argv[1], "wb").write(b"\\x89PNG\\r\\n\\x1a\\n"
-                    + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b""))
-                """
-            let bomb = kf.home.path("bomb.png").path
-            let made = try await Tool.run("python3", "-c", script, bomb)
-            try #require(made.status == 0, "\(made)")
-            try #require(try Data(contentsOf: URL(fileURLWithPath: bomb)).count < 200_000)
-            let result = try await kf.run("fetch", bomb, "-p", "sharpen:100", "--max-process-time", "500ms")
-            #expect(result.status == 1 && result.errors.contains("[4001]"), "\(result)")
-            #expect(result.errors.contains("longer than the limit of 0.5 seconds"), "\(result)")
-        }
-
-        @Test("--max-process-time counts processor time, and 0 is no limit")
+        @Test("The option --max-process-time limits processor time")
         func maxProcessTime() async throws {
-            let source = FixturesDirectory.url.appendingPathComponent("jpeg/progressive.jpg").path
+            let source = FixturesDirectory.path("jpeg/progressive.jpg")
             let chain = ["fetch", source, "-p", "sharpen:100|>blur:9"]
-            let refused = try await kf.run(chain + ["--max-process-time", "1ms"])
+            let refused = try await kf.run(chain + ["--max-process-time", "10ms"])
             #expect(refused.status == 1 && refused.errors.contains("[4001]"), "\(refused)")
+            #expect(refused.errors.contains("longer than the limit of 0.01 seconds"), "\(refused)")
             for roomy in ["1m", "0"] {
                 #expect(try await kf.run(chain + ["--max-process-time", roomy]).status == 0)
             }
         }
 
-        @Test("--max-memory refuses what would take more, and says how much")
+        @Test("The option --max-memory refuses what needs more")
         func maxMemory() async throws {
-            let source = FixturesDirectory.url.appendingPathComponent("jpeg/progressive.jpg").path
+            let source = FixturesDirectory.path("jpeg/progressive.jpg")
             let refused = try await kf.run("fetch", source, "-p", "blur:3", "--max-memory", "1M")
             #expect(refused.status == 1 && refused.errors.contains("[4001]"), "\(refused)")
             #expect(refused.errors.contains("more than the limit of 1 MiB"), "\(refused)")

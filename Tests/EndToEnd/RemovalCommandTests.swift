@@ -3,8 +3,8 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("What clean and rm remove")
-    struct CacheRemovalTests {
+    @Suite("Cache removal")
+    struct RemovalCommandTests {
         let kf: KFCommand
         let server: FileServer
 
@@ -54,31 +54,24 @@ extension EndToEnd {
             return (gone, summary)
         }
 
-        @Test("clean --host removes what came from there, at any port or at one")
-        func host() async throws {
-            try await fill()
-            #expect(try await remove(["cache", "clean", "--host", "localhost"]).names == [other])
-            let port = try #require(URL(string: grey)?.port)
-            #expect(try await remove(["cache", "clean", "--host", "127.0.0.1:1"]).names.isEmpty)
-            #expect(try await remove(["cache", "clean", "--host", "127.0.0.1:\(port)"]).names.count == 2)
-        }
-
-        @Test("clean --older-than and --unused-for go by when it was stored and used; all that is given must fit")
+        @Test("Filters by age and last use must all match")
         func ages() async throws {
             try await fill()
             #expect(try await remove(["cache", "clean", "--older-than", "1h"]).names.isEmpty)
             #expect(try await remove(["cache", "clean", "--unused-for", "1h"]).names.isEmpty)
-            let fitting = ["cache", "clean", "--older-than", "1ms", "--host", "localhost"]
+            let port = try #require(URL(string: grey)?.port)
+            #expect(try await remove(["cache", "clean", "--host", "localhost:1"]).names.isEmpty)
+            let fitting = ["cache", "clean", "--older-than", "1ms", "--host", "localhost:\(port)"]
             #expect(try await remove(fitting).names == [other])
             // Stored long ago and used just now.
             let aged = "UPDATE entries SET created = created - 7200000; UPDATE times SET accessed = accessed - 7200000"
             let only = "\(aged) WHERE id IN (SELECT id FROM entries WHERE key LIKE '%.gif')"
-            #expect(try await Tool.run("sqlite3", kf.cacheDirectory.path + "/v1/index.sqlite", only).status == 0)
+            try await kf.changeIndex(only)
             #expect(try await remove(["cache", "clean", "--unused-for", "1h"]).names == [server.url("gif/still.gif")])
             #expect(try await remove(["cache", "clean", "--older-than", "1h"]).names == [grey])
         }
 
-        @Test("clean --max-size goes down to that size, the longest unused first")
+        @Test("Cleaning to a size removes the least recently used images first")
         func size() async throws {
             for name in ["png/grey.png", "gif/still.gif", "jpeg/grey.jpg"] {
                 _ = try await kf.run("fetch", server.url(name))
@@ -91,14 +84,14 @@ extension EndToEnd {
             #expect(try await remove(["cache", "clean", "--max-size", "1"]).names.count == 2)
         }
 
-        @Test("clean alone removes what has expired")
+        @Test("Cleaning without a filter removes expired images")
         func expired() async throws {
             try await fill()
             _ = try await kf.run("fetch", grey, "--force-refresh", "--expire", "1ms")
             #expect(try await remove(["cache", "clean"]).names == [grey])
         }
 
-        @Test("clean --all asks on the terminal first")
+        @Test("Removing everything asks for confirmation on a terminal")
         func all() async throws {
             try await fill()
             func ask(_ answer: String?, _ options: String...) throws -> CInt? {
@@ -121,7 +114,7 @@ extension EndToEnd {
             #expect(mixed.status == 2, "\(mixed)")
         }
 
-        @Test("rm --glob removes the keys that fit, with what was made of them")
+        @Test("A glob removes matching keys with their processed images")
         func glob() async throws {
             try await fill()
             _ = try await kf.run("fetch", grey, "-p", "flip:h")
@@ -131,7 +124,7 @@ extension EndToEnd {
             #expect(nothing.status == 1 && nothing.errors.contains("*.bmp"), "\(nothing)")
         }
 
-        @Test("rm --processor removes what it made, everywhere or of one URL, however it is written")
+        @Test("Images of one processor can be removed")
         func processor() async throws {
             for url in [grey, other] {
                 _ = try await kf.run("fetch", url, "-p", "resize:20x20")
@@ -146,11 +139,26 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "rm", "--processor", "nonsense").status == 2)
         }
 
-        @Test("rm of an address, rehearsed and done")
+        @Test("Removing a URL also removes its processed images")
         func address() async throws {
             try await fill()
             _ = try await kf.run("fetch", grey, "-p", "flip:h")
             #expect(try await remove(["cache", "rm", grey]).names.sorted() == [grey, "\(grey)@flip:h"])
+            #expect(kf.cachedObjects().count == 2)
+            let miss = try await kf.run("fetch", "--only-from-cache", grey)
+            #expect(miss.status == 1 && miss.errors.contains("[3006]"), "\(miss)")
+            #expect(try await kf.run("fetch", "--only-from-cache", other).status == 0)
+            #expect(try await kf.run("cache", "rm", grey).status == 1)
+        }
+
+        @Test("Images can be removed by path and by listed key")
+        func files() async throws {
+            let files = ["png/grey.png", "png/rgb.png", "jpeg/grey.jpg"].map(FixturesDirectory.path)
+            #expect(try await kf.run(["fetch"] + files).status == 0)
+            #expect(try await kf.run("cache", "rm", files[0]).status == 0)
+            let key = try #require(try await kf.run("cache", "ls", "--json").objects().first?["key"] as? String)
+            #expect(try await kf.run("cache", "rm", key).status == 0)
+            #expect(kf.cachedObjects().count == 1)
         }
     }
 }
