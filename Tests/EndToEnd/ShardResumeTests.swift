@@ -166,8 +166,9 @@ extension EndToEnd {
                 return result.peakMemory
             }
             let (small, large) = (try await peak("small"), try await peak("large"))
-            // The check of an arriving file maps it, and counts its pages until they are released.
-            #expect(large - small < 100 << 20, "\(small >> 20) MiB and \(large >> 20) MiB")
+            // The check of an arriving file maps it, and counts its pages until they are released. The next file arrives
+            // meanwhile.
+            #expect(large - small < 140 << 20, "\(small >> 20) MiB and \(large >> 20) MiB")
             #expect(try await fixture.shards("large")["00000"]?.samples.count == 3)
         }
 
