@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 extension KFCommand {
-    /// A command that makes each request once.
+    /// A command that retries no request.
     static func withoutRetries() throws -> KFCommand { try KFCommand().with(["KF_RETRY": "0"]) }
 
     /// The command with more variables in its environment.
@@ -14,18 +14,18 @@ extension KFCommand {
         return kf
     }
 
-    /// A script of bash with the command in its PATH as `kf`.
+    /// Runs a script of bash in `work`, with the command in its PATH as `kf`.
     func script(
-        _ text: String, _ options: String..., variables: [String: String] = [:], in directory: String = "work"
+        _ text: String, _ options: String..., variables: [String: String] = [:]
     ) async throws -> CommandResult {
-        for name in ["bin", directory] {
+        for name in ["bin", "work"] {
             try FileManager.default.createDirectory(at: home.path(name), withIntermediateDirectories: true)
         }
         try FileManager.default.createSymbolicLink(at: home.path("bin/kf"), withDestinationURL: binary)
         let path = ["PATH": "\(home.path("bin").path):\(environment["PATH"] ?? "")"]
         return try await RunningCommand(
             "/bin/bash", options + ["-e", "-o", "pipefail", "-c", text],
-            environment: environment.merging(path) { $1 }.merging(variables) { $1 }, directory: home.path(directory)
+            environment: environment.merging(path) { $1 }.merging(variables) { $1 }, directory: home.path("work")
         ).wait()
     }
 
@@ -58,7 +58,7 @@ extension KFCommand {
         try #require(result.status == 0, "\(result)")
     }
 
-    /// The calls of a command, which must succeed, as strace writes them, each with the path of its descriptor.
+    /// The system calls of a successful command, as strace prints them with the path of each descriptor.
     func calls(_ names: String, of arguments: [String], input: String = "") async throws -> [Substring] {
         let log = home.path("trace")
         let result = try await run(
@@ -80,19 +80,19 @@ extension FixturesDirectory {
 }
 
 extension FaultStep {
-    /// A head of these lines, and the bytes behind it, without a step between.
+    /// A head of these lines and the bytes that follow it, in one step.
     static func raw(_ lines: [String], _ body: some Collection<UInt8>) -> FaultStep {
         .send(Array((lines + ["", ""]).joined(separator: "\r\n").utf8) + body)
     }
 
-    /// A body with a strong tag that breaks off after so many bytes.
+    /// A response whose body breaks off after `end` bytes.
     static func cut(
         _ body: [UInt8], at end: Int = 900_000, _ validators: String..., then last: FaultStep = .close
     ) -> [FaultStep] {
         [.raw(["HTTP/1.1 200 OK"] + validators + ["Content-Length: \(body.count)"], body[..<end]), last]
     }
 
-    /// What a request for the rest of a body is answered with.
+    /// The partial response to a request for the rest of a body.
     static func rest(_ body: [UInt8], of request: FaultRequest, _ validators: String...) -> FaultStep {
         let start = request.start
         let headers = validators + ["Content-Range: bytes \(start)-\(body.count - 1)/\(body.count)"]

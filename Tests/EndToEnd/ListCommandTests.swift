@@ -103,7 +103,7 @@ extension EndToEnd {
                 result.errors.contains("torn.txt.gz: the gzip data is truncated, in line \(taken + 1)"), "\(result)")
         }
 
-        @Test("An endless line ends its list only")
+        @Test("An endless line ends only its own list")
         func endlessLine() async throws {
             let huge = try kf.home.write("huge.txt", "")
             #expect(truncate(huge.path, 1 << 43) == 0)

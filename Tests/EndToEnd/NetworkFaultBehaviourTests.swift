@@ -110,7 +110,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Endless lifetimes and no-store are obeyed")
+        @Test("Overlong lifetimes and no-store are obeyed")
         func cacheControl() async throws {
             let server = try FaultServer { [picture] request in
                 switch request.path {
