@@ -280,7 +280,9 @@ def begin_worker():
 
 
 def try_all(pool, options, chosen, digests, state):
-    """Each step for all survivors of those before it, so that an interrupted run has the cheap steps of all."""
+    """Each step for all survivors of those before it, so that an interrupted run has the cheap steps of all. In a step
+    the main modules come first, and of these the one with the quickest tests.
+    """
     results, done = state["results"], 0
     by_key = {fault.key: fault for fault in chosen}
     for step in range(4):
@@ -294,6 +296,7 @@ def try_all(pool, options, chosen, digests, state):
             known = state["checks"][target]
             skipped = known["failed"] + (known["slow"] if options.quick else [])
             works.append((fault.key, fault.id, target, skipped, 30 + 3 * known["seconds"]))
+        works.sort(key=lambda work: (by_key[work[0]].module not in MAIN, state["checks"][work[2]]["seconds"]))
         for key, target, by in pool.imap_unordered(attempt, works):
             done += 1
             results[key]["tried"][target] = digests[target]
@@ -312,34 +315,29 @@ def described(fault):
     return f"{fault.path}:{fault.number}  {fault.kind}: {change}"
 
 
-def is_tried(fault, result, options, digests):
-    targets = steps(fault.module, options.end_to_end)
-    return bool(targets) and all(result["tried"].get(target) == digests[target] for target in targets)
-
-
 def report(options, chosen, digests, state):
     rows, survivors = {}, []
     for fault in sorted(chosen, key=lambda fault: (fault.path, fault.number)):
         result = state["results"].get(fault.key, {"by": None, "tried": {}})
+        targets = steps(fault.module, options.end_to_end)
+        tried = [target for target in targets if result["tried"].get(target) == digests[target]]
         row = rows.setdefault(fault.module, Counter())
         row["faults"] += 1
-        if result["by"]:
-            row["noticed"] += 1
-        elif is_tried(fault, result, options, digests):
-            row["survived"] += 1
-            survivors.append(fault)
+        row["noticed" if result["by"] else "survived" if tried else "untried"] += 1
+        if tried and not result["by"]:
+            left = [target for target in targets if target not in tried]
+            survivors.append(described(fault) + (f" ({', '.join(left)} not run)" if left else ""))
     rows["all"] = sum(rows.values(), Counter())
     say(f"\n{'module':<12} {'faults':>6} {'noticed':>8} {'survived':>9} {'untried':>8} {'share':>6}")
     for module in [module for module in MODULES + ["all"] if module in rows]:
         row = rows[module]
         tried = row["noticed"] + row["survived"]
         share = f"{row['noticed'] / tried:.0%}" if tried else "-"
-        say(f"{module:<12} {row['faults']:>6} {row['noticed']:>8} {row['survived']:>9} "
-            f"{row['faults'] - tried:>8} {share:>6}")
+        say(f"{module:<12} {row['faults']:>6} {row['noticed']:>8} {row['survived']:>9} {row['untried']:>8} {share:>6}")
     if survivors:
         say("\nnot noticed:")
-        for fault in survivors:
-            say("  " + described(fault))
+        for survivor in survivors:
+            say("  " + survivor)
     if options.json:
         text = json.dumps({
             "seed": options.seed, "modules": {module: dict(row) for module, row in rows.items()},
