@@ -9,6 +9,7 @@ WORK ?= prefetch
 STRESS ?=
 REMOTES ?=
 SUITES ?=
+MUTANTS ?=
 
 KF := .build/release/kf
 
@@ -19,8 +20,8 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build unit test threads engines spark remotes example docs stress demo bench profile gallery fuzz lint \
-	format install clean
+.PHONY: help setup build unit test threads engines spark remotes example docs stress demo bench profile gallery fuzz \
+	mutants lint format install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +101,10 @@ gallery: build ## Draw every processor into Fixtures/gallery.jpg, the picture of
 
 fuzz: setup ## Fuzz the decoders for a while (see Tests/Fuzz/run.sh)
 	@Tests/Fuzz/run.sh
+
+mutants: setup ## Count how many small faults in the sources the tests notice (MUTANTS="--count 50 --no-end-to-end")
+	@Tests/Support/setup.sh python3
+	@SWIFT="$(SWIFT)" Tests/Mutants/mutants.py $(MUTANTS)
 
 lint: ## Check the formatting of the Swift sources
 	$(SWIFT) format lint --strict -r Sources Tests Package.swift

@@ -15,6 +15,8 @@ package struct KFCommand: Sendable {
         environment = Tool.environment
         environment["HOME"] = home.url.path
         environment["KF_CACHE_DIR"] = home.path("cache").path
+        // The fault that `make mutants` has chosen.
+        environment["MUTANT"] = ProcessInfo.processInfo.environment["MUTANT"]
     }
 
     package var cacheDirectory: URL { home.path("cache") }

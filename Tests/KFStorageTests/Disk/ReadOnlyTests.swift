@@ -11,6 +11,19 @@ struct ReadOnlyTests {
 
     init() throws { fixture = try DiskStorageFixture() }
 
+    @Test(
+        "What counts as a place that cannot be written",
+        arguments: [
+            (StorageError.system(call: "open", path: "", errno: EROFS), true),
+            (.system(call: "open", path: "", errno: EACCES), true),
+            (.system(call: "open", path: "", errno: EPERM), true),
+            (.system(call: "open", path: "", errno: ENOSPC), false),
+            (.cannotCreateDirectory(path: "", errno: EACCES), true),
+            (.database(path: "", code: 8, message: ""), true), (.database(path: "", code: 264, message: ""), true),
+            (.database(path: "", code: 13, message: ""), false), (.readOnly(path: ""), true),
+        ])
+    func readOnly(_ error: StorageError, _ isReadOnly: Bool) { #expect(error.isReadOnly == isReadOnly) }
+
     @Test("A log without its shared memory is read in a private copy")
     func copied() async throws {
         let storage = try fixture.open()
