@@ -5,13 +5,13 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("An index that is read where nothing can be written", .bounded)
+@Suite("Indexes that can only be read", .bounded)
 struct ReadOnlyTests {
     private let fixture: DiskStorageFixture
 
     init() throws { fixture = try DiskStorageFixture() }
 
-    @Test("A log without its shared memory is read in a private copy")
+    @Test("A log without shared memory is read in a copy")
     func copied() async throws {
         let storage = try fixture.open()
         try await storage.put("folded", "a")
@@ -29,7 +29,7 @@ struct ReadOnlyTests {
         #expect(try storage.text("b") == "in the log")
     }
 
-    @Test("A log that is begun anew meanwhile belongs to another index")
+    @Test("A restarted log belongs to another version of the index")
     func state() async throws {
         let storage = try fixture.open()
         try await storage.put("x", "a")
