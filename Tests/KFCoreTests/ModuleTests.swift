@@ -3,7 +3,8 @@ import Support
 import Testing
 
 /// What each module of the project may import of the others. SwiftPM's own check allows a dependency's dependencies too.
-@Suite struct ModuleTests {
+@Suite("Imports of the modules")
+struct ModuleTests {
     private static let allowed: [String: Set<String>] = [
         "KFSystem": [],
         "KFImaging": [],
@@ -19,7 +20,8 @@ import Testing
         "kf": [],
     ]
 
-    @Test(arguments: allowed.keys.sorted()) func importsOnlyWhatItMay(module: String) throws {
+    @Test("A module imports only the modules that it may use", arguments: allowed.keys.sorted())
+    func imports(module: String) throws {
         let folder = FixturesDirectory.url.deletingLastPathComponent().appendingPathComponent("Sources/\(module)")
         let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".swift") }
         #expect(!files.isEmpty)

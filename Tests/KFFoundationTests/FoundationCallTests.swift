@@ -30,7 +30,7 @@ struct FoundationCallTests {
         url = try #require(URL(string: server.url("/a.png")))
     }
 
-    @Test("A URL is retrieved, awaited and called back")
+    @Test("A URL is retrieved, awaited or called back")
     func retrieving() async throws {
         let result = try await manager.retrieveImage(with: url, options: [.waitForCache])
         #expect(Data(try await result.data()) == bytes)
@@ -46,7 +46,7 @@ struct FoundationCallTests {
         await manager.shutdown()
     }
 
-    @Test("A file URL is read; what can be neither downloaded nor read fails when it is asked for")
+    @Test("A file URL is read")
     func sources() async throws {
         let file = directory.url.appendingPathComponent("a b.png")
         try bytes.write(to: file)
@@ -90,7 +90,7 @@ struct FoundationCallTests {
         #expect(Timestamp(Date(timeIntervalSince1970: 1e300)) == .distantFuture)
     }
 
-    @Test("Errors describe themselves, and have Kingfisher's codes")
+    @Test("Errors describe themselves with Kingfisher's codes")
     func errors() async throws {
         let missing = try #require(URL(string: server.url("/missing.png")))
         do {
@@ -103,7 +103,7 @@ struct FoundationCallTests {
         }
     }
 
-    @Test("URLs are prefetched, and those that are none have failed")
+    @Test("Invalid URLs count as failed in a prefetch")
     func prefetching() async throws {
         let urls = try [server.url("/a.png"), server.url("/missing.png"), "ftp://h/a.png"].map {
             try #require(URL(string: $0))

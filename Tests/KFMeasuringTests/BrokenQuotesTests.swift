@@ -3,9 +3,9 @@ import Testing
 
 @testable import KFLists
 
-@Suite("Reading a list takes time in proportion to its length", .bounded)
+@Suite("The time to read a list", .bounded)
 struct BrokenQuotesTests {
-    @Test("after a quote that is never closed, the lines that were read in vain are read once more and not again")
+    @Test("Unclosed quotes are read in proportion to the list's length")
     func brokenQuotes() {
         // Each line opens a quote, and keeps one open: without a bound, each costs a megabyte of reading.
         let lines = 300_000

@@ -25,7 +25,7 @@ struct LockWaitTests {
         try #require(throws: StorageError.self) { try lock.acquire(since: start) }
     }
 
-    @Test("The wait ends with an error after the limit, and at once for those who come after a long wait")
+    @Test("A wait for a lock ends after its limit")
     func limit() throws {
         let holder = try file()
         #expect(try holder.tryAcquire(.exclusive, byte: 0))
@@ -60,7 +60,7 @@ struct LockWaitTests {
         lock.release()
     }
 
-    @Test("Beside two that take the lock again at once, a small writer is not starved")
+    @Test("A small writer is not starved by two busy ones")
     func fair() throws {
         let stops = Atomic(false)
         let hogs = try (0..<2).map { _ in try lock() }

@@ -7,7 +7,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Behaviours: caching", .bounded)
+@Suite("Cached files", .bounded)
 struct CachingBehaviourTests {
     private let fixture: ManagerFixture
     private let manager: KingfisherManager
@@ -28,7 +28,7 @@ struct CachingBehaviourTests {
     }
 
     @Test(
-        "File extensions come from the content, whatever the source is called",
+        "The content decides a cached file's extension",
         arguments: [
             ("png/rgb.png", "png"), ("jpeg/progressive.jpg", "jpg"), ("gif/still.gif", "gif"),
             ("webp/lossless.webp", "webp"),
@@ -45,7 +45,7 @@ struct CachingBehaviourTests {
         #expect(processed.cachedPath?.hasSuffix(".png") == true)
     }
 
-    @Test("Cache folder deleted from outside: size 0, a miss, and the next store works")
+    @Test("A cache whose folder was deleted stores again")
     func deletedFolder() async throws {
         let bytes = try ManagerFixture.fixture("png/rgb.png")
         try await get(source("k", bytes))
@@ -54,29 +54,36 @@ struct CachingBehaviourTests {
         #expect(try await get(source("k", bytes)).way == .fetched)
         cache.clearMemoryCache()
         #expect(try await get(source("k", bytes)).way == .disk)
-        await manager.shutdown()
-        try FileManager.default.removeItem(at: fixture.directory.path("cache"))
-        let other = ImageCache(.init(directory: fixture.directory.path("cache").path))
-        #expect(try await other.summary()?.totals.stored == 0)
-        #expect(try await other.imageCachedType(forKey: "k") == .none)
+
     }
 
-    @Test("File removed behind the cache: a miss; a root that is a regular file: 3011")
-    func removedFile() async throws {
+    @Test("A removed or replaced file is fetched again", arguments: [true, false])
+    func lostFile(isRemoved: Bool) async throws {
         let bytes = try ManagerFixture.fixture("png/rgb.png")
         let path = try #require(try await get(source("k", bytes)).cachedPath)
         cache.clearMemoryCache()
         try FileManager.default.removeItem(atPath: path)
-        let error = await #expect(throws: KingfisherError.self) { try await get(source("k", bytes), [.onlyFromCache]) }
-        #expect(error?.errorCode == 3006)
+        if !isRemoved { try Data([1, 2, 3]).write(to: URL(filePath: path)) }
+        #expect(await failure { try await get(source("k", bytes), [.onlyFromCache]) }?.errorCode == 3006)
         #expect(try await get(source("k", bytes)).way == .fetched)
+    }
 
-        let file = try fixture.directory.write("file", "x").path
-        let broken = KingfisherManager(cache: ImageCache(.init(directory: file)))
-        let refusal = await #expect(throws: KingfisherError.self) {
-            try await broken.retrieveImage(with: source("k", bytes))
-        }
-        #expect(refusal?.errorCode == 3011)
+    @Test("A cache directory that is a regular file is error 3011")
+    func fileAsRoot() async throws {
+        let broken = KingfisherManager(
+            cache: ImageCache(.init(directory: try fixture.directory.write("file", "x").path)))
+        let bytes = try ManagerFixture.fixture("png/rgb.png")
+        #expect(await failure { try await broken.retrieveImage(with: source("k", bytes)) }?.errorCode == 3011)
+    }
+
+    @Test("A running process counts its own hits and misses")
+    func counts() async throws {
+        let bytes = try ManagerFixture.fixture("png/one-pixel.png")
+        for _ in 0..<4 { try await get(source("k", bytes), [.memoryCacheExpiration(.expired)]) }
+        let reads = try #require(try await cache.summary()).totals.reads
+        #expect(reads.hits == 3 && reads.misses == 1)
+        await manager.shutdown()
+        #expect(try await cache.summary()?.totals.reads.hits == 3)
     }
 
     /// A file that another holds a lease on cannot be opened by anybody, not even by root.
@@ -95,20 +102,19 @@ struct CachingBehaviourTests {
         return file
     }
 
-    @Test("An unreadable file: 3004 where the source may not be asked, else a miss")
+    @Test("An unreadable file is fetched again, or error 3004 offline")
     func unreadable() async throws {
         let bytes = try ManagerFixture.fixture("png/rgb.png")
         try await get(source("k", bytes))
         cache.clearMemoryCache()
         let path = try #require(try await cache.cachePath(forKey: "k"))
         let holder = try await makeUnreadable(path)
-        let error = await #expect(throws: KingfisherError.self) { try await get(source("k", bytes), [.onlyFromCache]) }
-        #expect(error?.errorCode == 3004)
+        #expect(await failure { try await get(source("k", bytes), [.onlyFromCache]) }?.errorCode == 3004)
         #expect(try await get(source("k", bytes)).way == .fetched)
         _ = consume holder
     }
 
-    @Test("`.expired` on the disk: memory only")
+    @Test("An image that expires at once is kept only in memory")
     func expiredOnDisk() async throws {
         let bytes = try ManagerFixture.fixture("png/rgb.png")
         let resize = KingfisherOptionsInfoItem.processor(try ProcessorParser.parse("resize:20x10"))
@@ -128,7 +134,7 @@ struct CachingBehaviourTests {
         #expect(try await cache.imageCachedType(forKey: "other") == .memory)
     }
 
-    @Test("An animated GIF that is stored without its bytes stays animated")
+    @Test("An animated GIF stays animated when only its frames are stored")
     func animation() async throws {
         let image = try ImageDecoder.decode(ManagerFixture.fixture("gif/animated.gif"))
         #expect(image.frames.count > 1)

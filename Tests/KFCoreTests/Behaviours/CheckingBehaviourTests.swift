@@ -4,18 +4,9 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Behaviours: checking what arrives", .bounded)
+@Suite("The full check of new images", .bounded)
 struct CheckingBehaviourTests {
-    private static func refusal(_ work: () async throws(KingfisherError) -> RetrieveImageResult) async -> Int? {
-        do throws(KingfisherError) {
-            _ = try await work()
-            return nil
-        } catch {
-            return error.errorCode
-        }
-    }
-
-    @Test("Two calls for one URL, of which one checks fully: two transfers, each with its own end")
+    @Test("Calls with and without the full check do not share a download")
     func apart() async throws {
         let transport = ScriptedTransport(.init(body: try DamagedPictures.make("png")))
         let fixture = try ManagerFixture(transport: transport)
@@ -24,9 +15,9 @@ struct CheckingBehaviourTests {
         transport.close()
         let structure = Task { try await manager.retrieveImage(with: source, options: ManagerFixture.options()) }
         let full = Task {
-            await Self.refusal { () async throws(KingfisherError) in
+            await failure {
                 try await manager.retrieveImage(with: source, options: ManagerFixture.options { $0.check = .full })
-            }
+            }?.errorCode
         }
         await transport.requested(2)
         transport.open()
@@ -36,19 +27,19 @@ struct CheckingBehaviourTests {
     }
 
     @Test(
-        "A provider's bytes are checked as a server's are; the option in a list says the same",
+        "The bytes of a provider are checked too",
         arguments: [true, false])
     func provider(isDamaged: Bool) async throws {
         let fixture = try ManagerFixture()
         let bytes = try isDamaged ? DamagedPictures.make("gif") : ManagerFixture.fixture("gif/animated.gif")
         let source = Source.provider(CountingProvider("a", bytes))
-        let code = await Self.refusal { () async throws(KingfisherError) in
+        let error = await failure {
             try await fixture.manager.retrieveImage(with: source, options: [.check(.full), .waitForCache])
         }
-        #expect(code == (isDamaged ? 2008 : nil))
+        #expect(error?.errorCode == (isDamaged ? 2008 : nil))
     }
 
-    @Test("An original that was stored without the full check, and cannot be processed, is fetched again")
+    @Test("An unchecked original that cannot be processed is fetched again")
     func storedBefore() async throws {
         let damaged = try DamagedPictures.make("png")
         let whole = try ManagerFixture.fixture("png/rgb.png")

@@ -7,7 +7,7 @@ import Testing
 @testable import KFPipeline
 
 /// When a retrieval completes that stores in two places, each of which may be the slow one.
-@Suite("Behaviours: completion", .bounded)
+@Suite("The completion of a retrieval", .bounded)
 struct CompletionBehaviourTests {
     /// The stores in the order in which they end.
     enum Order: CaseIterable, Sendable {
@@ -61,7 +61,7 @@ struct CompletionBehaviourTests {
     }
 
     @Test(
-        "Store completions for every combination of waitForCache and cacheOriginalImage, in every order of arrival",
+        "A retrieval completes once, and only after the stores it waits for",
         arguments: cases)
     func completes(_ given: Case) async throws {
         let target = fixture.manager.cache

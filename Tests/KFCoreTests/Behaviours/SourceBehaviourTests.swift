@@ -6,7 +6,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Behaviours: alternatives, retries, errors", .bounded)
+@Suite("Alternatives, retries and errors", .bounded)
 struct SourceBehaviourTests {
     private static let bad = "http://bad/a.png"
 
@@ -21,7 +21,7 @@ struct SourceBehaviourTests {
 
     private func source(_ url: String) throws -> Source { .network(try RequestURL(url)) }
 
-    @Test("Bad primary, good alternative: success, both sources named")
+    @Test("An alternative source is used when the first one fails")
     func alternative() async throws {
         let (fixture, _) = try fixture()
         let result = try await fixture.manager.retrieveImage(
@@ -30,7 +30,7 @@ struct SourceBehaviourTests {
         #expect(result.source.name == "http://good/b.png")
     }
 
-    @Test("Three bad sources: 5004 with three errors in order")
+    @Test("Failed alternatives are reported in their order")
     func exhausted() async throws {
         let (fixture, transport) = try fixture()
         let error = await #expect(throws: KingfisherError.self) {
@@ -47,7 +47,7 @@ struct SourceBehaviourTests {
         #expect(transport.requests.map(\.url) == [Self.bad, "http://bad2/b.png", "http://bad3/c.png"])
     }
 
-    @Test("8 workers popping 1,000 alternatives: each exactly once")
+    @Test("Each of 1,000 alternatives is tried exactly once")
     func thousandAlternatives() async throws {
         /// Gives no bytes, and counts how often it was asked for them.
         final class Failing: ImageDataProvider {
@@ -91,7 +91,7 @@ struct SourceBehaviourTests {
         }
     }
 
-    @Test("Cancelling the primary: cancelled, the alternative never starts")
+    @Test("A cancelled retrieval starts no alternative")
     func cancelled() async throws {
         let (fixture, transport) = try fixture()
         transport.close()
@@ -106,7 +106,7 @@ struct SourceBehaviourTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("404: 2002")
+    @Test("A 404 is error 2002")
     func notFound() async throws {
         let (fixture, _) = try fixture()
         let error = await #expect(throws: KingfisherError.self) {
@@ -116,7 +116,7 @@ struct SourceBehaviourTests {
         #expect(error?.httpStatus == 404)
     }
 
-    @Test("Error, then the same URL again: success")
+    @Test("A URL that failed can be fetched again")
     func again() async throws {
         let body = try ManagerFixture.fixture("png/rgb.png")
         let transport = ScriptedTransport { _, number in
@@ -129,7 +129,7 @@ struct SourceBehaviourTests {
         #expect(try await fixture.manager.retrieveImage(with: source("http://h/a")).way == .fetched)
     }
 
-    @Test("accumulated(3): 3, 6, 9, 12; no retry on a cancellation or on 3006")
+    @Test("Accumulated retry delays grow until the retries are used up")
     func accumulated() throws {
         let strategy = DelayRetryStrategy(maxRetryCount: 4, retryInterval: .accumulated(3))
         let failing = KingfisherError.responseError(reason: .invalidHTTPStatusCode(503))
@@ -146,7 +146,7 @@ struct SourceBehaviourTests {
         #expect(try decision(.responseError(reason: .invalidHTTPStatusCode(404)), 0) == .stop)
     }
 
-    @Test("A strategy finds again what it left in its context")
+    @Test("A retry strategy keeps its own data between decisions")
     func userInfo() async throws {
         struct Counting: RetryStrategy {
             let seen = SharedValue<[Int]>([])
@@ -167,7 +167,7 @@ struct SourceBehaviourTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test("A server's wish to be left alone holds for its whole host, clamped")
+    @Test("A Retry-After pauses its host, for five minutes at most")
     func retryAfter() async throws {
         let transport = ScriptedTransport(.init(status: 429, headers: [("Retry-After", "9999")]))
         let fixture = try ManagerFixture(transport: transport)
@@ -175,21 +175,5 @@ struct SourceBehaviourTests {
             try await fixture.manager.retrieveImage(with: source("http://h/a"))
         }
         #expect(transport.pauses == [.init(host: "h", duration: .seconds(300))])
-    }
-
-    @Test("Where circuits are asked for, a host that only fails is not asked any more, another one is")
-    func circuit() async throws {
-        let body = try ManagerFixture.fixture("png/rgb.png")
-        let transport = ScriptedTransport { request, _ in
-            request.url.hasPrefix("http://down") ? .init(status: 500) : .init(body: body)
-        }
-        let fixture = try ManagerFixture(transport: transport) { $0.failuresToOpenCircuit = 10 }
-        for number in 0..<15 {
-            await #expect(throws: KingfisherError.self) {
-                try await fixture.manager.retrieveImage(with: source("http://down/\(number)"))
-            }
-        }
-        #expect(transport.requests.count == 10)
-        #expect(try await fixture.manager.retrieveImage(with: source("http://up/a")).way == .fetched)
     }
 }

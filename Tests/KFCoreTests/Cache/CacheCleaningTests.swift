@@ -7,7 +7,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Being told what a cleaning removed", .bounded)
+@Suite("Reports of cleanings", .bounded)
 struct CacheCleaningTests {
     private let directory: TemporaryDirectory
     private let time = SharedValue(Timestamp(milliseconds: 1_700_000_000_000))
@@ -39,7 +39,7 @@ struct CacheCleaningTests {
 
     private func names(_ cleaning: CacheCleaning?) -> [String] { cleaning?.names.map(\.description).sorted() ?? [] }
 
-    @Test("Once for all that had expired, by its names; not for nothing, and not for a rehearsal")
+    @Test("A cleaning of expired images is reported once")
     func expired() async throws {
         let cache = cache()
         for key in ["a", "b"] { try await store(key, in: cache, expiration: .seconds(10)) }
@@ -56,7 +56,7 @@ struct CacheCleaningTests {
         await cache.close()
     }
 
-    @Test("Also of what a store has brought about, and of what was selected; not of single images")
+    @Test("An eviction by a store is reported")
     func evicted() async throws {
         let cache = cache(limit: Int64(bytes.count) * 4)
         for key in ["a", "b", "c", "d", "e"] {
@@ -73,7 +73,7 @@ struct CacheCleaningTests {
         await cache.close()
     }
 
-    @Test("A rehearsal leaves memory alone")
+    @Test("A dry run leaves images in memory")
     func memory() async throws {
         let cache = cache()
         try await store("a", in: cache)
@@ -84,7 +84,7 @@ struct CacheCleaningTests {
         await cache.close()
     }
 
-    @Test("So many names are kept, however many go")
+    @Test("A report keeps a bounded number of names")
     func bounded() {
         var cleaning = CacheCleaning()
         for index in 0..<CacheCleaning.nameLimit + 10 { cleaning.add(EntryName(EntryKey(key: "\(index)"))) }

@@ -39,7 +39,7 @@ private struct WordCodec: ImageCodec {
     }
 }
 
-@Suite("Images of a format that the program has registered", .bounded)
+@Suite("Image formats registered by a program", .bounded)
 struct ProgramCodecTests {
     private let fixture: ManagerFixture
     private let file = WordCodec.word + (0..<32).map { UInt8($0 * 8) }
@@ -50,7 +50,7 @@ struct ProgramCodecTests {
         try ImageCodecs.register(WordCodec())
     }
 
-    @Test("They are stored with their facts, read again, and made into others")
+    @Test("An image of a registered format is stored and processed")
     func stored() async throws {
         let provider = CountingProvider("k", file)
         let fetched = try await manager.retrieveImage(with: .provider(provider), options: ManagerFixture.options())
@@ -68,7 +68,7 @@ struct ProgramCodecTests {
         #expect(Set(entries.map(\.facts.format.rawValue)).contains("wordy"))
     }
 
-    @Test("A truncated one is refused, and not stored")
+    @Test("A truncated image of a registered format is refused")
     func truncated() async throws {
         let error = await #expect(throws: KingfisherError.self) {
             try await manager.retrieveImage(
@@ -78,7 +78,7 @@ struct ProgramCodecTests {
         #expect(try await manager.cache.imageCachedType(forKey: "cut") == .none)
     }
 
-    @Test("A result of processors keeps the format, and another serializer asks for it")
+    @Test("A processed image keeps its registered format")
     func written() async throws {
         let flipped = ManagerFixture.options { $0.processor = FlippingImageProcessor(direction: .horizontal) }
         let result = try await manager.retrieveImage(with: .provider(CountingProvider("k", file)), options: flipped)
@@ -90,7 +90,7 @@ struct ProgramCodecTests {
 
     private static let firstRow = WordCodec.word + [56, 48, 40, 32, 24, 16, 8, 0]
 
-    @Test("Another process, without the codec, names the format by its extension and delivers the file")
+    @Test("A process without the codec delivers the file unchanged")
     func elsewhere() async throws {
         var facts = EntryFacts()
         facts.format = "foreign"

@@ -4,7 +4,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Purging beside stores in the background", .bounded)
+@Suite("Removals during background stores", .bounded)
 struct PurgingTests {
     private let fixture: ManagerFixture
     private var cache: ImageCache { fixture.manager.cache }
@@ -15,54 +15,57 @@ struct PurgingTests {
         try await cache.imageCachedType(forKey: key, processorIdentifier: identifier) == .none
     }
 
-    @Test("What is removed right after it was given out does not come back", arguments: [false, true])
-    func removed(isProcessed: Bool) async throws {
+    /// Retrieves images whose stores may still run when the work on each begins.
+    private func retrieve(
+        _ count: Int, _ options: KingfisherOptions = KingfisherOptions(), _ work: (Int) async throws -> Void
+    ) async throws {
         let bytes = try ManagerFixture.fixture("png/one-pixel.png")
-        var options = KingfisherOptions()
-        if isProcessed { options = try ManagerFixture.resized { $0.waitForCache = false } }
-        for index in 0..<60 {
+        for index in 0..<count {
             let source = Source.provider(RawImageDataProvider(data: bytes, cacheKey: "\(index)"))
             _ = try await fixture.manager.retrieveImage(with: source, options: options)
-            _ = try await cache.removeImage(forKey: "\(index)")
+            try await work(index)
         }
         await fixture.manager.background.finish()
+    }
+
+    @Test("An image removed right after its delivery does not come back", arguments: [false, true])
+    func removed(isProcessed: Bool) async throws {
+        let options =
+            isProcessed ? try ManagerFixture.resized { $0.waitForCache = false } : KingfisherOptions()
+        try await retrieve(60, options) { _ = try await cache.removeImage(forKey: "\($0)") }
         for index in 0..<60 {
             #expect(try await isGone("\(index)"))
             #expect(try await isGone("\(index)", options.processor.identifier))
         }
     }
 
-    @Test("Nor after everything, or a selection, was removed")
+    @Test("Images do not come back after a removal of many")
     func removedAll() async throws {
-        let bytes = try ManagerFixture.fixture("png/one-pixel.png")
-        for index in 0..<30 {
-            let source = Source.provider(RawImageDataProvider(data: bytes, cacheKey: "\(index)"))
-            _ = try await fixture.manager.retrieveImage(with: source, options: KingfisherOptions())
-            if index % 2 == 0 {
-                _ = try await cache.removeAll()
-            } else {
-                var selection = CacheSelection()
-                selection.glob = "\(index)"
-                _ = try await cache.remove(selection)
-            }
+        try await retrieve(30) { index in
+            var selection = CacheSelection()
+            selection.glob = "\(index)"
+            _ = try await index % 2 == 0 ? cache.removeAll() : cache.remove(selection)
         }
-        await fixture.manager.background.finish()
         for index in 0..<30 { #expect(try await isGone("\(index)")) }
     }
 
-    @Test("What has left memory while it was being stored stays out of memory")
+    @Test("A memory cache that was cleared during a store stays empty")
     func cleared() async throws {
-        let bytes = try ManagerFixture.fixture("png/one-pixel.png")
-        for index in 0..<30 {
-            let source = Source.provider(RawImageDataProvider(data: bytes, cacheKey: "\(index)"))
-            _ = try await fixture.manager.retrieveImage(with: source, options: KingfisherOptions())
-            cache.clearMemoryCache()
-        }
-        await fixture.manager.background.finish()
+        try await retrieve(30) { _ in cache.clearMemoryCache() }
         for index in 0..<30 { #expect(try await cache.imageCachedType(forKey: "\(index)") == .disk) }
     }
 
-    @Test("Removing one image, or a selection, leaves the others in memory")
+    @Test("An image is removed while equal bytes are stored elsewhere")
+    func equalBytes() async throws {
+        let bytes = try ManagerFixture.fixture("png/one-pixel.png")
+        let source = Source.provider(CountingProvider("key", bytes))
+        try await retrieve(100) { _ in
+            _ = try await fixture.manager.retrieveImage(with: source, options: ManagerFixture.options())
+            #expect(try await cache.removeImage(forKey: "key").entries == 1)
+        }
+    }
+
+    @Test("Removing one image leaves the others in memory")
     func others() async throws {
         let image = try ImageDecoder.decode(ManagerFixture.fixture("png/one-pixel.png"))
         for key in ["a", "b", "c", "d"] { _ = await cache.store(image, forKey: key) }

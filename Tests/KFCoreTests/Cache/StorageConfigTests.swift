@@ -4,7 +4,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Storages that are configured while they are in use", .bounded)
+@Suite("Changes to a storage in use", .bounded)
 struct StorageConfigTests {
     private let fixture: ManagerFixture
     private var cache: ImageCache { fixture.manager.cache }
@@ -16,7 +16,7 @@ struct StorageConfigTests {
         return .provider(RawImageDataProvider(data: bytes, cacheKey: key))
     }
 
-    @Test("A cache's own expirations are for images whose options say nothing")
+    @Test("A cache's expirations apply when the options set no other")
     func expiration() async throws {
         cache.diskStorage.config.expiration = .seconds(10)
         cache.memoryStorage.config.expiration = .seconds(20)
@@ -36,7 +36,7 @@ struct StorageConfigTests {
         #expect(try await cache.imageCachedType(forKey: "own") == .disk)
     }
 
-    @Test("The expirations are part of how a cache is made")
+    @Test("A cache is created with its expirations and limits")
     func madeWith() async throws {
         var configuration = ImageCache.Configuration(directory: nil)
         configuration.memoryExpiration = .seconds(20)
@@ -47,7 +47,7 @@ struct StorageConfigTests {
         #expect(other.diskStorage.config == DiskStorageConfig(sizeLimit: 77, expiration: .seconds(10)))
     }
 
-    @Test("A lower limit of the memory frees what is over it at once")
+    @Test("A lower memory limit frees memory at once")
     func memoryLimit() async throws {
         let image = try ImageDecoder.decode(ManagerFixture.fixture("png/grey.png"))
         for key in ["a", "b", "c"] { _ = await cache.store(image, forKey: key, toDisk: false) }
@@ -58,7 +58,7 @@ struct StorageConfigTests {
         #expect(try await cache.imageCachedType(forKey: "c") == .none)
     }
 
-    @Test("A lower limit of the disk evicts soon")
+    @Test("A lower disk limit evicts images")
     func diskLimit() async throws {
         for key in ["a", "b", "c", "d"] {
             _ = try await fixture.manager.retrieveImage(with: source(key), options: [.waitForCache])
@@ -74,7 +74,7 @@ struct StorageConfigTests {
         #expect(summary.limit == stored - 1)
     }
 
-    @Test("Frames that are equal count once")
+    @Test("Equal frames of an animation share their memory")
     func frames() throws {
         var bitmap = try Bitmap(width: 40, height: 30, format: .rgba)
         let first = ImageFrame(bitmap: bitmap, delay: .milliseconds(100))
@@ -93,7 +93,7 @@ struct StorageConfigTests {
         #expect(mapped.cost == image.cost)
     }
 
-    @Test("A timeout of 0 is 15 s")
+    @Test("A timeout of zero means the default of 15 s")
     func timeout() {
         var request = RequestOptions()
         request.timeout = .seconds(3)

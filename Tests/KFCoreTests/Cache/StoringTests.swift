@@ -7,7 +7,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("What a store writes", .bounded)
+@Suite("The bytes that a store writes", .bounded)
 struct StoringTests {
     private let fixture: ManagerFixture
     private var cache: ImageCache { fixture.manager.cache }
@@ -19,7 +19,7 @@ struct StoringTests {
         return [UInt8](try Data(contentsOf: URL(filePath: path)))
     }
 
-    @Test("An original is written as it came, unless the serializer says otherwise")
+    @Test("An original is written unchanged unless the serializer re-encodes it")
     func original() async throws {
         let bytes = try ManagerFixture.fixture("jpeg/progressive.jpg")
         let image = try ImageDecoder.decode(bytes)
@@ -32,7 +32,7 @@ struct StoringTests {
         #expect(try await stored("encoded") == expected.bytes)
     }
 
-    @Test("What a processor made is written, not what it was made of")
+    @Test("A processed image is written in place of its original")
     func processed() async throws {
         let bytes = try ManagerFixture.fixture("jpeg/progressive.jpg")
         let identifier = "resize:4x4,none"
@@ -49,7 +49,7 @@ struct StoringTests {
         #expect(try await stored("k", serializer.identifier) == bytes)
     }
 
-    @Test("Bytes that cannot be hashed have no digest")
+    @Test("Unfinished bytes have no digest")
     func digest() throws {
         let bytes = try ManagerFixture.fixture("png/rgb.png")
         let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
@@ -61,7 +61,7 @@ struct StoringTests {
         #expect(throws: KingfisherError.self) { try PendingBytes.staged(unfinished).digest() }
     }
 
-    @Test("A result whose original has no digest is delivered and not stored")
+    @Test("An image whose original has no digest is not stored")
     func noDigest() throws {
         let source = Source.provider(RawImageDataProvider(data: [], cacheKey: "k"))
         let retrieval = Retrieval(
@@ -92,7 +92,7 @@ struct StoringTests {
         return ImageCache(configuration)
     }
 
-    @Test("A store that fails after the image was given out is told of, with its key and the reason")
+    @Test("A store that fails in the background is reported with its key")
     func failure() async throws {
         let (failures, notices) = (SharedValue<[CacheStoreFailure]>([]), SharedValue<[String]>([]))
         let manager = KingfisherManager(cache: try tinyCache(failures, notices))

@@ -31,7 +31,7 @@ struct UndecodableTests {
         #expect(stored != nil)
     }
 
-    @Test("An image is removed and fetched again when its pixels are asked for", arguments: [false, true])
+    @Test("A broken cached image is fetched again when its pixels are needed", arguments: [false, true])
     func hit(usesMemory: Bool) async throws {
         try await put(broken, "k")
         let provider = CountingProvider("k", good)
@@ -66,7 +66,7 @@ struct UndecodableTests {
         #expect(left == 0, "\(left)")
     }
 
-    @Test("Once: what the source has may be broken as well")
+    @Test("A broken image is fetched again only once")
     func once() async throws {
         try await put(broken, "k")
         let never = CountingProvider("k", broken)
@@ -77,7 +77,7 @@ struct UndecodableTests {
         #expect(try await manager.cache.imageCachedType(forKey: "k") == .none)
     }
 
-    @Test("Without leave to ask the source, the failure is the decoder's")
+    @Test("Under only-from-cache a broken image is a decoding error")
     func onlyFromCache() async throws {
         try await put(broken, "k")
         let provider = CountingProvider("k", good)
@@ -88,7 +88,7 @@ struct UndecodableTests {
         #expect(provider.count == 0)
     }
 
-    @Test("An original that nothing can be made of goes, whatever becomes of what is fetched in its place")
+    @Test("An original that cannot be processed is removed")
     func original() async throws {
         try await put(broken, "k")
         let provider = CountingProvider("k", good)
@@ -98,7 +98,7 @@ struct UndecodableTests {
         #expect(try await manager.cache.imageCachedType(forKey: "k") == .none)
     }
 
-    @Test("A good image that exceeds the limits of a call stays")
+    @Test("A good image that exceeds a call's limits stays cached")
     func limits() async throws {
         try await put(good, "k")
         let provider = CountingProvider("k", good)

@@ -3,7 +3,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("A host that only fails is left alone")
+@Suite("Circuit breakers of hosts")
 struct HostCircuitsTests {
     private let time = SharedValue(ContinuousClock.now)
 
@@ -12,7 +12,7 @@ struct HostCircuitsTests {
         return HostCircuits(terms: .init(failures: 3, span: .seconds(60)), clock: { time.value })
     }
 
-    @Test("After so many failures in a row, and for so long")
+    @Test("Failures in a row open the circuit for a fixed time")
     func opens() {
         let circuits = circuits()
         for _ in 0..<2 { circuits.noteFailure(of: "h") }
@@ -24,7 +24,7 @@ struct HostCircuitsTests {
         #expect(circuits.wait(for: "h") == nil)
     }
 
-    @Test("An answer in between starts the count anew")
+    @Test("An answer resets the count of failures")
     func answers() {
         let circuits = circuits()
         for _ in 0..<5 {
@@ -34,7 +34,7 @@ struct HostCircuitsTests {
         #expect(circuits.wait(for: "h") == nil)
     }
 
-    @Test("When the time is over one tries, and what comes of it decides for all")
+    @Test("One trial decides whether an open circuit closes")
     func trial() {
         let circuits = circuits()
         for _ in 0..<3 { circuits.noteFailure(of: "h") }
@@ -49,7 +49,7 @@ struct HostCircuitsTests {
         #expect(circuits.wait(for: "h") == nil)
     }
 
-    @Test("A trial that was cancelled leaves the place to the next")
+    @Test("A cancelled trial lets the next request try")
     func cancelledTrial() {
         let circuits = circuits()
         for _ in 0..<3 { circuits.noteFailure(of: "h") }

@@ -6,7 +6,7 @@ import Testing
 @testable import KFPipeline
 @testable import KFTerms
 
-@Suite("Validators by which a body may be continued")
+@Suite("Validators of partial bodies")
 struct StrongValidatorTests {
     private static let now = HTTPDate.parse("Sun, 06 Nov 1994 09:00:00 GMT")!
     private static let date = (name: "Date", value: "Sun, 06 Nov 1994 08:49:37 GMT")
@@ -15,7 +15,7 @@ struct StrongValidatorTests {
         StrongValidator.of(HeaderFields(headers), now: now)
     }
 
-    @Test("A strong tag is one, whatever the dates say")
+    @Test("A strong ETag is the validator")
     func tag() {
         #expect(validator(("ETag", "\"1\"")) == "\"1\"")
         #expect(validator(("etag", "\"W/\"")) == "\"W/\"")
@@ -23,7 +23,7 @@ struct StrongValidatorTests {
     }
 
     @Test(
-        "A weak or malformed tag is none, and no date takes its place",
+        "A weak or malformed ETag leaves no validator",
         arguments: ["W/\"1\"", "w/\"1\"", "1", "\"1", "1\"", "\"\"", "\"", "", "\"a b\"", "\"a\"b\"", "\"é\""])
     func weakTag(_ tag: String) {
         let old = (name: "Last-Modified", value: "Sun, 06 Nov 1994 07:00:00 GMT")
@@ -31,7 +31,7 @@ struct StrongValidatorTests {
         #expect(validator(("ETag", "\"1\""), ("ETag", tag)) == nil)
     }
 
-    @Test("A date is one when it is at least a minute older than the response")
+    @Test("A date is a validator a minute after the last change")
     func date() {
         #expect(
             validator(("Last-Modified", "Sun, 06 Nov 1994 08:48:37 GMT"), Self.date) == "Sun, 06 Nov 1994 08:48:37 GMT")
@@ -40,7 +40,7 @@ struct StrongValidatorTests {
         #expect(validator(("Last-Modified", "Sun, 06 Nov 1994 08:50:37 GMT"), Self.date) == nil)
     }
 
-    @Test("A date is none without a Date, beside two of them, when it cannot be read, or when Date is in the future")
+    @Test("A missing, repeated, malformed or future Date is ignored")
     func unclearDate() {
         let old = (name: "Last-Modified", value: "Sun, 06 Nov 1994 08:00:00 GMT")
         #expect(validator(old) == nil)

@@ -6,7 +6,7 @@ import Testing
 @testable import KFPipeline
 @testable import KFTerms
 
-@Suite("Errors of transfers, told apart by code", .bounded)
+@Suite("Error codes of transfers", .bounded)
 struct TransferFailureTests {
     private static let cases: [(TransferError, TransferFailure, transient: Bool)] = [
         (.resolve(host: "h"), .dns, true), (.connect(host: "h", detail: "refused"), .connection, true),
@@ -19,7 +19,7 @@ struct TransferFailureTests {
         (.contentEncoding("x"), .other, false), (.libraryMissing(detail: ""), .other, false),
     ]
 
-    @Test("DNS, TLS, timeout and connection are 2003, each with its name", arguments: cases.indices)
+    @Test("Each network failure is error 2003 with its own name", arguments: cases.indices)
     func failures(_ index: Int) {
         let (error, failure, isTransient) = Self.cases[index]
         let expected = KingfisherError.responseError(
@@ -29,7 +29,7 @@ struct TransferFailureTests {
         #expect(DelayRetryStrategy.canHelp(expected) == isTransient)
     }
 
-    @Test("An answer that breaks the rules of HTTP is 2001, and none at all 2005")
+    @Test("A malformed response is error 2001 and a missing one 2005")
     func answers() {
         let broken: [(TransferError, transient: Bool)] = [
             (.badHeaders(detail: "x"), false), (.conflictingLength, false), (.unexpectedStatus(304), false),
@@ -45,7 +45,7 @@ struct TransferFailureTests {
         #expect(DelayRetryStrategy.canHelp(none))
     }
 
-    @Test("After the downloader was shut down: 1007, which is no cancellation")
+    @Test("A downloader that was shut down reports error 1007")
     func shutDown() async throws {
         let manager = try ManagerFixture().manager
         await manager.shutdown()
@@ -81,24 +81,20 @@ struct TransferFailureTests {
     private func codes(_ manager: KingfisherManager, _ urls: [String]) async throws -> [Int] {
         var codes: [Int] = []
         for url in urls {
-            do throws(KingfisherError) {
-                _ = try await manager.retrieveImage(with: .network(try RequestURL(url)))
-                codes.append(0)
-            } catch {
-                codes.append(error.errorCode)
-            }
+            codes.append(
+                await failure { try await manager.retrieveImage(with: .network(RequestURL(url))) }?.errorCode ?? 0)
         }
         return codes
     }
 
-    @Test("Ten URLs that answer 500 do not block a good one of their host")
+    @Test("Failing URLs do not block their host by default")
     func noCircuit() async throws {
         let (manager, _) = try fixture(try ManagerFixture.fixture("png/one-pixel.png"))
         let bad = (0..<10).map { "http://h/\($0).png" }
         #expect(try await codes(manager, bad + [Self.good]) == Array(repeating: 2002, count: 10) + [0])
     }
 
-    @Test("A failed lookup opens no circuit by the number of transfers that it fails")
+    @Test("A remembered lookup failure counts once for the circuit")
     func rememberedLookup() async throws {
         let transport = ScriptedTransport { request, _ in
             var answer = ScriptedTransport.Answer()
@@ -117,7 +113,7 @@ struct TransferFailureTests {
         #expect(try await codes(manager, bad + [Self.good]) == Array(repeating: 2003, count: 20) + [0])
     }
 
-    @Test("Where circuits are asked for, an open one is an error of its own")
+    @Test("An open circuit is error 2010")
     func circuit() async throws {
         let (manager, transport) = try fixture(try ManagerFixture.fixture("png/one-pixel.png")) {
             $0.failuresToOpenCircuit = 3
@@ -125,6 +121,7 @@ struct TransferFailureTests {
         let bad = (0..<3).map { "http://h/\($0).png" }
         #expect(try await codes(manager, bad + [Self.good]) == [2002, 2002, 2002, 2010])
         #expect(transport.requests.count == 3)
+        #expect(try await codes(manager, ["http://other/a.png"]) == [2002])
         let source = Source.network(try RequestURL(Self.good))
         let error = await #expect(throws: KingfisherError.self) { try await manager.retrieveImage(with: source) }
         guard case .responseError(reason: .circuitOpen(let host, let seconds)) = error else {

@@ -8,7 +8,7 @@ import Testing
 
 /// A source that redirects to the picture of February, or of January.
 final class Months: Sendable {
-    static let source = "http://h/latest.png"
+    static let source = RemoteFixture.url
 
     let transport: ScriptedTransport
     /// The URL that the source redirects to; nil if it has the picture of January itself.
@@ -44,7 +44,7 @@ final class Months: Sendable {
     var conditions: [Bool] { transport.requests.map(\.isConditional) }
 }
 
-@Suite("A 304 confirms only the image of its own URL", .bounded)
+@Suite("Confirmations by other URLs", .bounded)
 struct ForeignConfirmationTests {
     private func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
         ManagerFixture.options {
@@ -53,32 +53,28 @@ struct ForeignConfirmationTests {
         }
     }
 
-    private func get(_ fixture: ManagerFixture, _ options: KingfisherOptions) async throws -> RetrieveImageResult {
-        try await fixture.manager.retrieveImage(with: .network(RequestURL(Months.source)), options: options)
-    }
-
     @Test("A redirect to another image brings that image", arguments: [false, true], ["h", "g"])
     func otherTarget(byDate: Bool, host: String) async throws {
         let months = try Months(byDate: byDate, host: host)
         let fixture = try ManagerFixture(transport: months.transport)
-        #expect(try await get(fixture, options()).data() == months.february)
+        #expect(try await fixture.get(options()).data() == months.february)
         fixture.advance(seconds: 11)
         months.target.value = "http://\(host)/january.png"
-        let other = try await get(fixture, options())
+        let other = try await fixture.get(options())
         #expect(try await other.data() == months.january && other.way == .fetched)
         #expect(months.conditions == [false, false, false, false])
     }
 
-    @Test("The same target is asked with the condition, and the redirect is not")
+    @Test("The condition is sent only to the redirect's target")
     func sameTarget() async throws {
         let months = try Months()
         let fixture = try ManagerFixture(transport: months.transport)
         for _ in 0..<3 {
-            _ = try await get(fixture, options())
+            _ = try await fixture.get(options())
             fixture.advance(seconds: 11)
         }
         #expect(months.conditions == [false, false, false, true, false, true])
-        #expect(try await get(fixture, options()).way == .revalidated)
+        #expect(try await fixture.get(options()).way == .revalidated)
         let plan = try await fixture.manager.explain(.network(RequestURL(Months.source)), options: options()).plan
         #expect(plan.step == .disk)
         fixture.advance(seconds: 11)
@@ -87,20 +83,20 @@ struct ForeignConfirmationTests {
         #expect(next.reasons.contains { $0.contains("over a redirect") })
     }
 
-    @Test("A source that redirects no more, or only now, gets no condition", arguments: [true, false])
+    @Test("A source whose redirect changed gets no condition", arguments: [true, false])
     func redirectChanges(endsRedirecting: Bool) async throws {
         let months = try Months()
         let fixture = try ManagerFixture(transport: months.transport)
         if !endsRedirecting { months.target.value = nil }
-        _ = try await get(fixture, options())
+        _ = try await fixture.get(options())
         fixture.advance(seconds: 11)
         months.target.value = endsRedirecting ? nil : "http://h/february.png"
-        let next = try await get(fixture, options())
+        let next = try await fixture.get(options())
         #expect(try await next.data() == (endsRedirecting ? months.january : months.february))
         #expect(months.conditions == (endsRedirecting ? [false, false, false] : [false, true, false]))
     }
 
-    @Test("A 304 to no condition is answered by one unconditional request")
+    @Test("An unrequested 304 is followed by one unconditional request")
     func unasked() async throws {
         let body = try ManagerFixture.fixture("png/rgb.png")
         let isBroken = SharedValue(false)
@@ -109,30 +105,30 @@ struct ForeignConfirmationTests {
             return isBroken.value || number == 3 ? .init(status: 304) : .init(headers: [("ETag", "\"1\"")], body: body)
         }
         let fixture = try ManagerFixture(transport: transport)
-        _ = try await get(fixture, options())
+        _ = try await fixture.get(options())
         fixture.advance(seconds: 11)
-        #expect(try await get(fixture, options()).way == .fetched)
+        #expect(try await fixture.get(options()).way == .fetched)
         #expect(transport.requests.count == 6)
         fixture.advance(seconds: 11)
         isBroken.value = true
-        await #expect(throws: KingfisherError.self) { try await get(fixture, options()) }
+        await #expect(throws: KingfisherError.self) { try await fixture.get(options()) }
         #expect(transport.requests.count == 10)
     }
 
-    @Test("An expired image that serves meanwhile is not confirmed by another URL")
+    @Test("Another URL does not confirm an image served stale")
     func staleWhileRevalidate() async throws {
         let months = try Months()
         let fixture = try ManagerFixture(transport: months.transport)
         let options = options { $0.staleWhileRevalidate = .seconds(60) }
-        _ = try await get(fixture, options)
+        _ = try await fixture.get(options)
         fixture.advance(seconds: 11)
         months.target.value = "http://h/january.png"
-        #expect(try await get(fixture, options).way == .stale)
+        #expect(try await fixture.get(options).way == .stale)
         await fixture.manager.finishRevalidating(within: .seconds(60))
-        #expect(try await get(fixture, options).data() == months.january)
+        #expect(try await fixture.get(options).data() == months.january)
     }
 
-    @Test("An expired image of a remote is not confirmed by another URL", arguments: [false, true])
+    @Test("Another URL does not confirm an expired image of a remote", arguments: [false, true])
     func remote(isSame: Bool) async throws {
         let layer = MemoryLayer()
         let months = try Months()

@@ -25,7 +25,7 @@ struct FreshnessTests {
     }
 
     @Test(
-        "max-age, and what is wrong with it",
+        "A malformed max-age makes a response stale",
         arguments: [
             ("max-age=60", 60), ("Max-Age=\"60\"", 60), ("public, max-age=60", 60), ("max-age=60, max-age=30", 30),
             ("max-age=-1", 0), ("max-age=6.5", 0), ("max-age=", 0), ("max-age", 0), ("s-maxage=60", 0),
@@ -50,7 +50,7 @@ struct FreshnessTests {
         #expect(!CacheControl(["public;"]).isPublic && CacheControl(["x=\"a, max-age=60"]).maxAge == 0)
     }
 
-    @Test("Expires counts from Date, and max-age beats it")
+    @Test("Expires counts from Date, and max-age overrides it")
     func expires() {
         let date = ("date", "Sun, 06 Nov 1994 08:49:37 GMT")
         let expires = ("expires", "Sun, 06 Nov 1994 08:50:37 GMT")
@@ -60,7 +60,7 @@ struct FreshnessTests {
         #expect(span([date, expires, ("expires", "Sun, 06 Nov 1994 09:50:37 GMT")]) == 0)
     }
 
-    @Test("Age and the date that the server sent it make it older")
+    @Test("The Age and Date fields shorten freshness")
     func age() {
         let date = ("date", "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(span([("cache-control", "max-age=60"), ("age", "20")]) == 40)
@@ -69,7 +69,7 @@ struct FreshnessTests {
     }
 
     @Test(
-        "Of several ages the first counts, and one that is no number does not",
+        "The first valid Age counts",
         arguments: [
             (["7200, 0"], 0), (["7200", "0"], 0), (["0, 7200"], 3600), (["0", "7200"], 3600), ([" 20 ,x"], 3580),
             (["abc"], 3600), (["-7200"], 3600), (["7200.0"], 3600), ([""], 3600),
@@ -79,7 +79,7 @@ struct FreshnessTests {
         #expect(span([("cache-control", "max-age=3600")] + values.map { ("age", $0) }) == seconds)
     }
 
-    @Test("Without a word about it, only statuses that are defined so count as fresh, or public ones")
+    @Test("Only cacheable statuses are fresh without explicit freshness")
     func heuristicStatuses() {
         let modified = "Sun, 06 Nov 1994 08:32:57 GMT"
         let date = [(name: "date", value: "Sun, 06 Nov 1994 08:49:37 GMT")]
@@ -97,7 +97,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test("must-understand lifts no-store for known statuses, and forbids to keep others")
+    @Test("The must-understand directive overrides no-store for known statuses")
     func mustUnderstand() {
         func isStorable(_ control: String, _ status: Int) -> Bool {
             let lines = HeaderLines([("cache-control", control)]).of(status: status)
@@ -113,7 +113,7 @@ struct FreshnessTests {
         for status in [401, 407, 412, 416, 428, 429, 431, 511] { #expect(!isStorable("max-age=3600", status)) }
     }
 
-    @Test("stale-while-revalidate, and what forbids it")
+    @Test("The must-revalidate directive disables stale-while-revalidate")
     func staleWhileRevalidate() {
         func span(_ control: String, _ vary: String = "accept") -> Int64 {
             freshness([("cache-control", control), ("vary", vary)]).staleWhileRevalidate
@@ -126,7 +126,7 @@ struct FreshnessTests {
         #expect(span("max-age=1") == 0)
     }
 
-    @Test("Without a word about it, a tenth of its age, and a week at most")
+    @Test("Heuristic freshness is a tenth of the age, at most a week")
     func heuristic() {
         #expect(span([("date", "Sun, 06 Nov 1994 08:49:37 GMT")], lastModified: "Sun, 06 Nov 1994 08:32:57 GMT") == 100)
         #expect(span([], lastModified: "Thu, 06 Nov 1980 08:32:57 GMT") == 7 * 86_400)
@@ -134,7 +134,7 @@ struct FreshnessTests {
         #expect(span([]) == 0)
     }
 
-    @Test("What may not be kept, and what may not be used past its time")
+    @Test("The no-store directive forbids storing a response")
     func refusals() {
         #expect(!freshness([("cache-control", "no-store")]).isStorable)
         #expect(freshness([("cache-control", "private, max-age=1")]).isStorable)
@@ -145,7 +145,7 @@ struct FreshnessTests {
     }
 
     @Test(
-        "Dates in the three forms that there are",
+        "All three HTTP date formats are read",
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
             "SUN, 06 nov 1994 08:49:37 gmt", "Sun Nov 06 08:49:37 1994",
@@ -153,7 +153,7 @@ struct FreshnessTests {
     func dates(_ text: String) { #expect(HTTPDate.parse(text) == Self.sent) }
 
     @Test(
-        "What is no date",
+        "A malformed HTTP date is refused",
         arguments: [
             "", "0", "-1", "now", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
             "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
@@ -164,7 +164,7 @@ struct FreshnessTests {
         ])
     func noDates(_ text: String) { #expect(HTTPDate.parse(text) == nil) }
 
-    @Test("A 304's fields take the place of those of the same name")
+    @Test("A 304's fields replace those of the same name")
     func updated() {
         let old = HeaderLines([("cache-control", "max-age=1"), ("date", "a"), ("vary", "x")])
         let new = HeaderLines([("cache-control", "max-age=2"), ("cache-control", "public")])
@@ -173,7 +173,7 @@ struct FreshnessTests {
     }
 
     @Test(
-        "Retry-After in seconds and as a date, at most five minutes",
+        "A Retry-After counts for five minutes at most",
         arguments: [
             ("20", 20), ("0", 0), ("99999999999999", 300), ("Sun, 06 Nov 1994 08:50:37 GMT", 60),
             ("Sun, 06 Nov 1994 08:00:00 GMT", 0), ("Sun, 06 Nov 2094 08:00:00 GMT", 300),
@@ -182,6 +182,6 @@ struct FreshnessTests {
         #expect(RetryAfter.span(value, now: Self.sent) == .seconds(seconds))
     }
 
-    @Test("Retry-After that says nothing", arguments: ["", "-5", "soon", "1.5"])
+    @Test("A malformed Retry-After is ignored", arguments: ["", "-5", "soon", "1.5"])
     func noRetryAfter(_ value: String) { #expect(RetryAfter.span(value, now: Self.sent) == nil) }
 }

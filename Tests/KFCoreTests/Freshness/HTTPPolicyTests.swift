@@ -5,15 +5,8 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Under the HTTP policy the server says how long an image is fresh", .bounded)
+@Suite("The HTTP cache policy", .bounded)
 struct HTTPPolicyTests {
-    private func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
-        ManagerFixture.options {
-            $0.cachePolicy = .http
-            change(&$0)
-        }
-    }
-
     private func fixture(
         _ fields: [(name: String, value: String)], confirming: [(name: String, value: String)] = []
     ) throws -> (ManagerFixture, ScriptedTransport) {
@@ -24,50 +17,46 @@ struct HTTPPolicyTests {
         return (try ManagerFixture(transport: transport), transport)
     }
 
-    private func get(_ fixture: ManagerFixture, _ options: KingfisherOptions) async throws -> RetrieveImageResult {
-        try await fixture.manager.retrieveImage(with: .network(RequestURL("http://h/a.png")), options: options)
-    }
-
-    @Test("Fresh for max-age, however often it is read, then confirmed; the 304 says how long")
+    @Test("An image is confirmed after its max-age")
     func maxAge() async throws {
         let (fixture, transport) = try fixture(
             [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")], confirming: [("Cache-Control", "max-age=600")])
-        #expect(try await get(fixture, options()).way == .fetched)
+        #expect(try await fixture.get(.http()).way == .fetched)
         fixture.advance(seconds: 59)
-        #expect(try await get(fixture, options()).way == .disk)
+        #expect(try await fixture.get(.http()).way == .disk)
         fixture.advance(seconds: 2)
-        #expect(try await get(fixture, options()).way == .revalidated)
+        #expect(try await fixture.get(.http()).way == .revalidated)
         fixture.advance(seconds: 599)
-        #expect(try await get(fixture, options()).way == .disk)
+        #expect(try await fixture.get(.http()).way == .disk)
         #expect(transport.requests.count == 2)
     }
 
-    @Test("no-cache is kept and confirmed each time")
+    @Test("A no-cache image is confirmed at each use")
     func noCache() async throws {
         let (fixture, _) = try fixture([("Cache-Control", "no-cache"), ("ETag", "\"1\"")])
-        #expect(try await get(fixture, options()).way == .fetched)
-        #expect(try await get(fixture, options()).way == .revalidated)
-        #expect(try await get(fixture, options()).way == .revalidated)
+        #expect(try await fixture.get(.http()).way == .fetched)
+        #expect(try await fixture.get(.http()).way == .revalidated)
+        #expect(try await fixture.get(.http()).way == .revalidated)
     }
 
-    @Test("no-store is delivered and not kept, processed or not")
+    @Test("A no-store image is delivered but not stored")
     func noStore() async throws {
         let (fixture, _) = try fixture([("Cache-Control", "no-store"), ("ETag", "\"1\"")])
         for options in [
-            options(),
+            KingfisherOptions.http(),
             try ManagerFixture.resized {
                 $0.cachePolicy = .http; $0.cacheOriginalImage = true
             },
         ] {
-            let result = try await get(fixture, options)
+            let result = try await fixture.get(options)
             #expect(result.way == .fetched)
             #expect(result.cachedPath == nil)
-            #expect(try await get(fixture, options).way == .fetched)
+            #expect(try await fixture.get(options).way == .fetched)
         }
         #expect(try await fixture.manager.cache.summary()?.totals.entries == 0)
     }
 
-    @Test("must-revalidate never serves stale, others do when they are allowed")
+    @Test("A must-revalidate image is never served stale")
     func stale() async throws {
         for (control, way) in [
             ("max-age=1, must-revalidate", nil), ("max-age=1, stale-if-error=60", RetrievalWay.stale),
@@ -77,34 +66,23 @@ struct HTTPPolicyTests {
                 number == 0 ? .init(headers: [("Cache-Control", control)], body: body) : .init(status: 500)
             }
             let fixture = try ManagerFixture(transport: transport)
-            #expect(try await get(fixture, options()).way == .fetched)
+            #expect(try await fixture.get(.http()).way == .fetched)
             fixture.advance(seconds: 5)
-            #expect((try? await get(fixture, options()))?.way == way)
+            #expect((try? await fixture.get(.http()))?.way == way)
         }
     }
 
-    @Test("What varies by a header is for requests with the same one")
-    func vary() async throws {
-        let (fixture, transport) = try fixture([("Cache-Control", "max-age=60"), ("Vary", "Accept-Language")])
-        let german = options { $0.request.headers = [("Accept-Language", "de")] }
-        let english = options { $0.request.headers = [("Accept-Language", "en")] }
-        #expect(try await get(fixture, german).way == .fetched)
-        #expect(try await get(fixture, german).way == .disk)
-        #expect(try await get(fixture, english).way == .fetched)
-        #expect(transport.requests.count == 2)
-    }
-
-    @Test("A made image is fresh for as long as its original")
+    @Test("A processed image is fresh as long as its original")
     func derived() async throws {
         let (fixture, _) = try fixture([("Cache-Control", "max-age=60"), ("ETag", "\"1\"")])
         let resized = try ManagerFixture.resized {
             $0.cachePolicy = .http
             $0.memoryCacheExpiration = .expired
         }
-        #expect(try await get(fixture, options()).way == .fetched)
+        #expect(try await fixture.get(.http()).way == .fetched)
         fixture.advance(seconds: 30)
-        #expect(try await get(fixture, resized).way == .derived)
+        #expect(try await fixture.get(resized).way == .derived)
         fixture.advance(seconds: 31)
-        #expect(try await get(fixture, resized).way == .revalidated)
+        #expect(try await fixture.get(resized).way == .revalidated)
     }
 }

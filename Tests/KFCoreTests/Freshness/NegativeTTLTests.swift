@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("404 and 410 are remembered for a time to live", .bounded)
+@Suite("The time to live of missing images", .bounded)
 struct NegativeTTLTests {
     private let source: Source
     private let gone = ScriptedTransport.Answer(status: 404)
@@ -17,59 +17,56 @@ struct NegativeTTLTests {
         return (try ManagerFixture(transport: transport), transport)
     }
 
-    private func status(_ fixture: ManagerFixture, _ options: KingfisherOptionsInfo) async throws -> Int? {
-        do throws(KingfisherError) {
-            _ = try await fixture.manager.retrieveImage(with: source, options: options + [.waitForCache])
-            return nil
-        } catch {
-            return error.httpStatus
-        }
+    private func status(_ fixture: ManagerFixture, _ options: KingfisherOptionsInfo) async -> Int? {
+        await failure {
+            try await fixture.manager.retrieveImage(with: source, options: options + [.waitForCache])
+        }?.httpStatus
     }
 
-    @Test("Until its end, then the source is asked again; by default nothing is remembered")
+    @Test("A 404 is remembered for its time to live")
     func span() async throws {
         let (fixture, transport) = try fixture(gone)
-        for _ in 0..<2 { #expect(try await status(fixture, []) == 404) }
+        for _ in 0..<2 { #expect(await status(fixture, []) == 404) }
         #expect(transport.requests.count == 2)
-        for _ in 0..<2 { #expect(try await status(fixture, [.negativeTimeToLive(.seconds(60))]) == 404) }
+        for _ in 0..<2 { #expect(await status(fixture, [.negativeTimeToLive(.seconds(60))]) == 404) }
         #expect(transport.requests.count == 3)
         fixture.advance(seconds: 60)
-        #expect(try await status(fixture, [.negativeTimeToLive(.seconds(60))]) == 404)
+        #expect(await status(fixture, [.negativeTimeToLive(.seconds(60))]) == 404)
         #expect(transport.requests.count == 4)
-        #expect(try await status(fixture, [.negativeTimeToLive(.seconds(60)), .retryFailed]) == 404)
+        #expect(await status(fixture, [.negativeTimeToLive(.seconds(60)), .retryFailed]) == 404)
         #expect(transport.requests.count == 5)
         // Without the option it is neither obeyed nor forgotten.
-        #expect(try await status(fixture, []) == 404)
+        #expect(await status(fixture, []) == 404)
         #expect(transport.requests.count == 6)
-        #expect(try await status(fixture, [.negativeTimeToLive(.seconds(1))]) == 404)
+        #expect(await status(fixture, [.negativeTimeToLive(.seconds(1))]) == 404)
         #expect(transport.requests.count == 6)
     }
 
-    @Test("Only statuses that mean a missing image", arguments: [400, 403, 429, 500, 503])
+    @Test("Only a 404 or 410 is remembered", arguments: [400, 403, 429, 500, 503])
     func others(_ status: Int) async throws {
         let (fixture, transport) = try fixture(.init(status: status))
         for _ in 0..<2 {
-            #expect(try await self.status(fixture, [.negativeTimeToLive(.seconds(60))]) == status)
+            #expect(await self.status(fixture, [.negativeTimeToLive(.seconds(60))]) == status)
         }
         #expect(transport.requests.count == 2)
     }
 
     @Test(
-        "Under the HTTP policy the server's word counts, where there is one",
+        "Under the HTTP policy the server's headers come first",
         arguments: [("max-age=0", 2), ("no-cache", 2), ("no-store", 2), ("max-age=600", 1), ("private", 1)])
     func server(_ control: String, _ requests: Int) async throws {
         let (fixture, transport) = try fixture(.init(status: 404, headers: [("Cache-Control", control)]))
         let options: KingfisherOptionsInfo = [.cachePolicy(.http), .negativeTimeToLive(.seconds(60))]
-        for _ in 0..<2 { #expect(try await status(fixture, options) == 404) }
+        for _ in 0..<2 { #expect(await status(fixture, options) == 404) }
         #expect(transport.requests.count == requests)
         if control == "private" {
             // What the option remembered is nothing that the server allowed.
-            #expect(try await status(fixture, [.cachePolicy(.http)]) == 404)
+            #expect(await status(fixture, [.cachePolicy(.http)]) == 404)
             #expect(transport.requests.count == requests + 1)
         }
     }
 
-    @Test("An expired image stays, and a later success counts more than an older failure")
+    @Test("An expired image is kept while a 404 is remembered")
     func expiredImage() async throws {
         let image = ScriptedTransport.Answer(status: 200, body: try ManagerFixture.fixture("png/rgb.png"))
         let (fixture, transport) = try fixture(image, gone, image, gone)
@@ -77,14 +74,14 @@ struct NegativeTTLTests {
             .negativeTimeToLive(.seconds(6000)), .diskCacheExpiration(.seconds(10)), .memoryCacheExpiration(.expired),
             .diskCacheAccessExtendingExpiration(.none),
         ]
-        #expect(try await status(fixture, options) == nil)
+        #expect(await status(fixture, options) == nil)
         fixture.advance(seconds: 11)
-        for _ in 0..<2 { #expect(try await status(fixture, options) == 404) }
+        for _ in 0..<2 { #expect(await status(fixture, options) == 404) }
         #expect(transport.requests.count == 2)
-        #expect(try await status(fixture, options + [.offline]) == nil)
-        #expect(try await status(fixture, options + [.forceRefresh]) == nil)
+        #expect(await status(fixture, options + [.offline]) == nil)
+        #expect(await status(fixture, options + [.forceRefresh]) == nil)
         fixture.advance(seconds: 11)
-        #expect(try await status(fixture, options) == 404)
+        #expect(await status(fixture, options) == 404)
         #expect(transport.requests.count == 4)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("The representations of a URL, by Vary, are kept beside each other", .bounded)
+@Suite("Representations of a URL by Vary", .bounded)
 struct RepresentationTests {
     private let source: Source
     private let fixture: ManagerFixture
@@ -45,7 +45,7 @@ struct RepresentationTests {
         try await fixture.manager.cache.entries(forKey: "http://h/a.png").map(\.name.identifier).sorted()
     }
 
-    @Test("Two languages, each from the cache whatever came between, also with its order and case changed")
+    @Test("Two languages of one URL are cached side by side")
     func two() async throws {
         let german = try await get(options("de, fr"))
         let english = try await get(options("en"))
@@ -63,7 +63,7 @@ struct RepresentationTests {
                 == english.facts.sha256)
     }
 
-    @Test("Each is confirmed by its own ETag")
+    @Test("Each representation is confirmed by its own ETag")
     func confirmed() async throws {
         for language in ["de", "en"] { _ = try await get(options(language)) }
         fixture.advance(seconds: 61)
@@ -75,7 +75,7 @@ struct RepresentationTests {
         #expect(try await get(options("en")).way == .disk)
     }
 
-    @Test("What is made of one is not made of another, and goes when its own original is replaced")
+    @Test("A processed image belongs to its representation")
     func processed() async throws {
         let resize = try ProcessorParser.parse("resize:20x10")
         func resized(_ language: String) -> KingfisherOptions {
@@ -100,7 +100,7 @@ struct RepresentationTests {
         #expect(names.contains("vary=\(mark)") && names.contains("vary=\(mark)|>resize:20x10,none"))
     }
 
-    @Test("Memory holds none back from the others")
+    @Test("Memory keeps several representations of a URL")
     func memory() async throws {
         func kept(_ language: String) -> KingfisherOptions {
             options(language) { $0.memoryCacheExpiration = .seconds(60) }
@@ -113,7 +113,7 @@ struct RepresentationTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("A prefetcher does not pass over what is there for another language")
+    @Test("A prefetcher fetches each language of a URL")
     func prefetched() async throws {
         for (language, count) in [("de", 1), ("en", 2), ("en", 2), ("de", 2)] {
             let prefetcher = ImagePrefetcher(manager: fixture.manager, forms: [options(language)])
@@ -123,7 +123,7 @@ struct RepresentationTests {
         }
     }
 
-    @Test("The plan names what the next retrieval takes")
+    @Test("The plan names the representation of the request")
     func explained() async throws {
         for language in ["de", "en"] { _ = try await get(options(language)) }
         for language in ["de", "en"] {
@@ -134,7 +134,7 @@ struct RepresentationTests {
         #expect(try await fixture.manager.explain(source, options: options("it")).plan.step == .request)
     }
 
-    @Test("There are at most sixteen beside the first; those used longest ago go, and all go with the URL")
+    @Test("At most sixteen further representations of a URL are kept")
     func bounded() async throws {
         for number in 0..<30 {
             _ = try await get(options("x-\(number)"))
@@ -149,7 +149,7 @@ struct RepresentationTests {
         #expect(try await identifiers().isEmpty)
     }
 
-    @Test("What comes past the disk, or by force, takes the place of no other")
+    @Test("A forced fetch keeps the other representations")
     func forced() async throws {
         _ = try await get(options("de"))
         for change in [{ $0.fromMemoryCacheOrRefresh = true }, { $0.forceRefresh = true }]
@@ -163,7 +163,7 @@ struct RepresentationTests {
         #expect(try await identifiers().count == 2)
     }
 
-    @Test("Under the plain policy there is one, whatever the server says")
+    @Test("The default policy keeps one representation of a URL")
     func plain() async throws {
         for language in ["de", "en"] {
             _ = try await get(options(language) { $0.cachePolicy = .timeToLive })

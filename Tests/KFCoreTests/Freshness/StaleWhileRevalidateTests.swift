@@ -6,7 +6,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("stale-while-revalidate: what expired serves at once, and is asked for meanwhile", .bounded)
+@Suite("Images served stale while they are revalidated", .bounded)
 struct StaleWhileRevalidateTests {
     private let source: Source
 
@@ -25,86 +25,75 @@ struct StaleWhileRevalidateTests {
         return (try ManagerFixture(transport: transport), transport)
     }
 
-    private func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
-        ManagerFixture.options {
-            $0.cachePolicy = .http
-            change(&$0)
-        }
-    }
-
-    private func get(_ fixture: ManagerFixture, _ options: KingfisherOptions) async throws -> RetrieveImageResult {
-        try await fixture.manager.retrieveImage(with: source, options: options)
-    }
-
-    @Test("It serves though the server does not answer, once; then the confirmed one is fresh")
+    @Test("A stale image is served while its server is silent")
     func confirmed() async throws {
         let (fixture, transport) = try fixture(confirms: true)
-        _ = try await get(fixture, options())
+        _ = try await fixture.get(.http())
         fixture.advance(seconds: 11)
-        #expect(try await fixture.manager.explain(source, options: options()).plan.step == .stale)
+        #expect(try await fixture.manager.explain(source, options: .http()).plan.step == .stale)
         transport.close()
-        for _ in 0..<3 { #expect(try await get(fixture, options()).way == .stale) }
+        for _ in 0..<3 { #expect(try await fixture.get(.http()).way == .stale) }
         #expect(fixture.manager.isRevalidating)
         await transport.requested(2)
         transport.open()
         await fixture.manager.finishRevalidating(within: .seconds(60))
         #expect(!fixture.manager.isRevalidating)
-        #expect(try await get(fixture, options()).way == .disk)
+        #expect(try await fixture.get(.http()).way == .disk)
         #expect(transport.requests.count == 2)
     }
 
-    @Test("When another image comes, the path that was given out stays good until the next cleaning")
+    @Test("The path of a replaced image is valid until the next cleaning")
     func replaced() async throws {
         let (fixture, _) = try fixture(confirms: false)
-        let first = try await get(fixture, options())
+        let first = try await fixture.get(.http())
         fixture.advance(seconds: 11)
-        let stale = try await get(fixture, options())
+        let stale = try await fixture.get(.http())
         #expect(stale.way == .stale && stale.facts.sha256 == first.facts.sha256)
         let path = try #require(stale.cachedPath)
         await fixture.manager.finishRevalidating(within: .seconds(60))
         #expect(access(path, R_OK) == 0)
-        let next = try await get(fixture, options())
+        let next = try await fixture.get(.http())
         #expect(next.way == .disk && next.facts.sha256 != first.facts.sha256)
         #expect(try await fixture.manager.cache.verify { _ in }?.isClean == true)
         #expect(try await fixture.manager.cache.removeExpired().entries == 1)
         #expect(access(path, R_OK) != 0)
-        #expect(try await get(fixture, options()).way == .disk)
+        #expect(try await fixture.get(.http()).way == .disk)
     }
 
-    @Test("Past the window, and under the plain policy, the server is asked first")
+    @Test("The server is asked first after the window")
     func window() async throws {
         let (fixture, transport) = try fixture(confirms: true)
-        _ = try await get(fixture, options())
+        _ = try await fixture.get(.http())
         fixture.advance(seconds: 41)
-        #expect(try await get(fixture, options()).way == .revalidated)
-        let plain = options {
+        #expect(try await fixture.get(.http()).way == .revalidated)
+        let plain = KingfisherOptions.http {
             $0.cachePolicy = .timeToLive
             $0.diskCacheExpiration = .seconds(10)
         }
-        _ = try await get(fixture, plain)
+        _ = try await fixture.get(plain)
         fixture.advance(seconds: 11)
-        #expect(try await get(fixture, plain).way == .revalidated)
+        #expect(try await fixture.get(plain).way == .revalidated)
         #expect(transport.requests.count == 3)
     }
 
-    @Test("A prefetcher asks as a part of its run, and a failure takes nothing back")
+    @Test("A prefetcher revalidates a stale image itself")
     func others() async throws {
         let (fixture, transport) = try fixture(confirms: true)
-        _ = try await get(fixture, options())
+        _ = try await fixture.get(.http())
         fixture.advance(seconds: 11)
-        _ = await ImagePrefetcher(manager: fixture.manager, forms: [options()]).prefetch([source])
+        _ = await ImagePrefetcher(manager: fixture.manager, forms: [.http()]).prefetch([source])
         #expect(transport.requests.count == 2)
         #expect(!fixture.manager.isRevalidating)
-        #expect(try await get(fixture, options()).way == .disk)
+        #expect(try await fixture.get(.http()).way == .disk)
     }
 
-    @Test("Waiting for a server that does not answer is bounded")
+    @Test("The wait for a silent server is bounded")
     func bounded() async throws {
         let (fixture, transport) = try fixture(confirms: true)
-        _ = try await get(fixture, options())
+        _ = try await fixture.get(.http())
         fixture.advance(seconds: 11)
         transport.close()
-        #expect(try await get(fixture, options()).way == .stale)
+        #expect(try await fixture.get(.http()).way == .stale)
         await transport.requested(2)
         await fixture.manager.finishRevalidating(within: .milliseconds(1))
         #expect(!fixture.manager.isRevalidating)

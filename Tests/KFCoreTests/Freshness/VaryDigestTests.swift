@@ -4,7 +4,7 @@ import Testing
 @testable import KFPipeline
 @testable import KFTerms
 
-@Suite("Request headers that mean the same select the same representation")
+@Suite("Digests of request headers")
 struct VaryDigestTests {
     private func digest(_ vary: String, _ headers: [(name: String, value: String)]) -> String? {
         var request = RequestOptions()
@@ -17,7 +17,7 @@ struct VaryDigestTests {
     }
 
     @Test(
-        "Repeated fields are one list, and white space around its members means nothing",
+        "Repeated fields count as one list",
         arguments: [
             ("Foo", ["1, 2"], ["1", "2"]), ("Foo", ["1,2"], [" 1, 2 "]), ("Foo", ["1,\t2,"], ["1", "", "2"]),
             ("Foo", ["\"a, b\", c"], ["\"a, b\"", "c"]),
@@ -25,7 +25,7 @@ struct VaryDigestTests {
     func lists(_ name: String, _ first: [String], _ second: [String]) { #expect(isSame(name, first, second)) }
 
     @Test(
-        "Of preferences, neither order nor case nor a weight of 1 counts",
+        "The order and case of preferences do not matter",
         arguments: [
             ("Accept-Language", "en, de", "de, en"), ("Accept-Language", "en, de", "eN, De"),
             ("Accept-Language", "en, de", " en ,   de"), ("Accept-Language", "en;q=1.0, de", "en, de;Q=1"),
@@ -35,7 +35,7 @@ struct VaryDigestTests {
     func preferences(_ name: String, _ first: String, _ second: String) { #expect(isSame(name, [first], [second])) }
 
     @Test(
-        "What differs stays different",
+        "Different header values have different digests",
         arguments: [
             ("Foo", ["1, 2"], ["2, 1"]), ("Foo", ["a"], ["A"]), ("Foo", ["1 2"], ["12"]), ("Foo", ["1"], []),
             ("Foo", ["\"a,b\""], ["\"a", "b\""]), ("Accept-Language", ["en"], ["en, de"]),
@@ -45,7 +45,7 @@ struct VaryDigestTests {
         #expect(!isSame(name, first, second))
     }
 
-    @Test("Headers that Vary does not name do not count, and their order does not")
+    @Test("Only headers named by Vary count")
     func others() {
         let request = [("Foo", "1"), ("Bar", "abc")]
         #expect(digest("Foo, Bar", request) == digest("bar,FOO", request.reversed() + [("Other", "x")]))

@@ -2,9 +2,9 @@ import Foundation
 import Support
 import Testing
 
-@Suite("The articles name what exists")
+@Suite("Names in the articles")
 struct ArticleTests {
-    @Test("Every path, type, function, option, make target and test that README and the articles name")
+    @Test("Every name in the README and the articles exists")
     func names() throws {
         let folder = PackageRoot.url.appendingPathComponent("Sources/KFCore/KFCore.docc")
         let articles = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
@@ -29,7 +29,7 @@ struct ArticleTests {
         #expect(count > 800)
     }
 
-    @Test("A name that does not exist is found, whatever kind it is of")
+    @Test("A name that does not exist is found")
     func mistakes() throws {
         let project = try Project()
         let text = """

@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Credentials and alternatives", .bounded)
+@Suite("Credentials and alternative sources", .bounded)
 struct AlternativeIdentityTests {
     private let transport: ScriptedTransport
     private let manager: KingfisherManager
@@ -36,7 +36,7 @@ struct AlternativeIdentityTests {
     }
 
     @Test(
-        "Another origin gets none of the first one's secrets",
+        "Another origin gets no secrets of the first one",
         arguments: ["http://other/b.png", "https://h/b.png", "http://h:81/b.png"])
     func otherOrigin(alternative: String) async throws {
         let request = try await ask(alternative)
@@ -49,20 +49,20 @@ struct AlternativeIdentityTests {
         #expect(try await manager.cache.isCached(forKey: key), "what no secret has brought is kept for everybody")
     }
 
-    @Test("The same origin gets them all")
+    @Test("An alternative on the same origin gets the secrets")
     func sameOrigin() async throws {
         let request = try await ask("http://H:80/b.png")
         #expect(request.options.credentials?.user == "ann")
         #expect(request.headers.count == 5)
     }
 
-    @Test("User info of the alternative itself is sent")
+    @Test("An alternative's own user info is sent")
     func userInfo() async throws {
         let request = try await ask("http://bob:word@other/b.png")
         #expect(request.options.credentials == .init(user: "bob", password: "word"))
     }
 
-    @Test("A modifier that leads to another origin takes the secrets of the options along only if it says so itself")
+    @Test("A modifier takes secrets to another origin only explicitly")
     func modifier() async throws {
         let options = ManagerFixture.options {
             $0.request.credentials = Credentials(user: "ann", password: "secret")

@@ -6,7 +6,7 @@ import Testing
 @testable import KFPipeline
 @testable import KFTerms
 
-@Suite("The identity of a cookie jar")
+@Suite("Identities of cookie jars")
 struct CookieDigestTests {
     private let directory: TemporaryDirectory
 
@@ -18,7 +18,7 @@ struct CookieDigestTests {
         return CookieDigest.of(path.path)
     }
 
-    @Test("Comments, order and expiry do not count; every line that libcurl may read as a cookie does")
+    @Test("Every line that libcurl may read as a cookie counts")
     func content() throws {
         let (a, b) = ("h\tFALSE\t/\tFALSE\t1\ta\tx", "#HttpOnly_h\tFALSE\t/\tFALSE\t1\tb\ty")
         let known = try digest("\(a)\n\(b)\n")
@@ -32,7 +32,7 @@ struct CookieDigestTests {
         #expect(Set(try others.map { try digest($0) } + [try digest(nil)]).count == others.count + 1)
     }
 
-    @Test("A jar that changes later keeps its identity in the process, as libcurl keeps its cookies")
+    @Test("A jar that changes later keeps its identity")
     func rewritten() throws {
         let path = directory.path("jar")
         try "Set-Cookie: s=1".write(to: path, atomically: false, encoding: .utf8)

@@ -4,7 +4,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Headers, credentials and who shares their images", .bounded)
+@Suite("Cache keys of requests with headers", .bounded)
 struct HeaderIdentityTests {
     private typealias Header = (name: String, value: String)
 
@@ -17,7 +17,7 @@ struct HeaderIdentityTests {
     private func key(_ headers: Header...) throws -> String { try key(with: { $0.headers = headers }) }
 
     @Test(
-        "A header that may say who asks, or for what, is part of the key",
+        "A header that may identify a user is part of the key",
         arguments: [
             "Authorization", "Cookie", "Accept", "X-Api-Key", "X-User", "Host", "Origin", "X-Forwarded-For",
             "Proxy-Authorization", "Range", "DPR", "Width", "Sec-CH-DPR", "Forwarded", "Api-Key", "Token",
@@ -31,7 +31,7 @@ struct HeaderIdentityTests {
     }
 
     @Test(
-        "A neutral header is not",
+        "A neutral header is not part of the key",
         arguments: [
             "User-Agent", "Referer", "From", "Accept-Language", "Accept-Encoding", "Accept-Charset", "Cache-Control",
             "Pragma", "Connection", "Keep-Alive", "TE", "DNT", "Sec-GPC", "Upgrade-Insecure-Requests", "Priority",
@@ -42,7 +42,7 @@ struct HeaderIdentityTests {
         #expect(try key((name.uppercased(), "one"), (name.lowercased(), "two")) == "http://h/a.png")
     }
 
-    @Test("The same request has the same key however its headers are written")
+    @Test("The spelling of headers does not change the key")
     func normalised() throws {
         let plain = try key(("X-Key", "a b"), ("Cookie", "c=d"))
         #expect(try key(("cookie", "c=d"), ("x-kEY", "a b")) == plain)
@@ -63,7 +63,7 @@ struct HeaderIdentityTests {
         #expect(try self.key(("Foo", "2,1")) != key && self.key(("Foo", "\"1,2\"")) != key)
     }
 
-    @Test("No value can be written so that it stands for several, or for another kind")
+    @Test("Different headers and credentials never share a key")
     func unambiguous() throws {
         let keys = try [
             key(("A", "1"), ("B", "2")), key(("A", "1\0b\u{0}2")), key(("A", "1"), ("B", "2\0")), key(("A", "1,2")),
@@ -79,7 +79,7 @@ struct HeaderIdentityTests {
         #expect(Set(keys).count == keys.count)
     }
 
-    @Test("The digest of a secret is salted with the origin")
+    @Test("The digest of a secret depends on the origin")
     func salted() throws {
         func digest(_ url: String) throws -> Substring {
             try #require(try key(url, with: { $0.headers = [("Cookie", "a=b")] }).split(separator: "#").last)
@@ -88,7 +88,7 @@ struct HeaderIdentityTests {
         #expect(Set(try urls.map(digest)).count == 4)
     }
 
-    @Test("What was taken under other terms of trust is another image, also under a key of its own")
+    @Test("Other terms of trust have another key")
     func trust() throws {
         let change: [(inout RequestOptions) -> Void] = [
             { $0.trustedHosts = ["h"] }, { $0.caFile = "/nonexistent" }, { $0.deniesPrivateAddresses = true }, { _ in },
@@ -103,7 +103,7 @@ struct HeaderIdentityTests {
         #expect(Set(keys).count == 4 && keys[3] == "mine")
     }
 
-    @Test("Users of one cache get each their own image, whatever they identify themselves by")
+    @Test("Users of one cache each get their own image")
     func images() async throws {
         let server = try IdentityFixture()
         let ways: [@Sendable (inout KingfisherOptions, String) -> Void] = [

@@ -4,7 +4,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Calls share a transfer when its answer is the same for both", .bounded)
+@Suite("Shared downloads", .bounded)
 struct JoiningTests {
     private let server: IdentityFixture
 
@@ -39,13 +39,13 @@ struct JoiningTests {
         return server.transport.requests.count
     }
 
-    @Test("Other terms, another transfer", arguments: changes.indices)
+    @Test("Calls with other terms do not share a download", arguments: changes.indices)
     func terms(index: Int) async throws {
         let count = try await count({ _ in }, Self.changes[index].change, expecting: 2)
         #expect(count == 2, "\(Self.changes[index].name)")
     }
 
-    @Test("The same terms, one transfer")
+    @Test("Calls with the same terms share a download")
     func same() async throws {
         let count = try await count(
             { $0.request.headers = [("A", "1"), ("b", "2")] },
@@ -56,13 +56,13 @@ struct JoiningTests {
         #expect(count == 1)
     }
 
-    @Test("Two redirect handlers never share a transfer")
+    @Test("Calls with redirect handlers never share a download")
     func handlers() async throws {
         let handler: Change = { $0.request.redirectHandler = AnyRedirectHandler { _, _, request in request } }
         #expect(try await count(handler, handler, expecting: 2) == 2)
     }
 
-    @Test("Two caches behind one downloader have each their own file")
+    @Test("Two caches behind one downloader each get a file")
     func caches() async throws {
         let other = try ManagerFixture()
         let second = KingfisherManager(cache: other.manager.cache, downloader: server.manager.downloader)
@@ -79,7 +79,7 @@ struct JoiningTests {
         #expect(try await other.manager.cache.isCached(forKey: "http://h/a.png"))
     }
 
-    @Test("Bytes that one call's limits refuse are not refused to another's")
+    @Test("A call's limits do not refuse an image to another call")
     func providers() async throws {
         let provider = CountingProvider("key", server.image("ann"))
         let strict = Task { [server] in

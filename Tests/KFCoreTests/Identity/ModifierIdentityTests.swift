@@ -4,14 +4,14 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Request modifiers and who shares their images", .bounded)
+@Suite("Cache keys of requests with modifiers", .bounded)
 struct ModifierIdentityTests {
     private let server: IdentityFixture
 
     init() throws { server = try IdentityFixture() }
 
     @Test(
-        "At the same time: each modifier gets its own transfer and its own image",
+        "Concurrent calls with different modifiers get their own images",
         arguments: ["Authorization", "X-Key"])
     func joining(header: String) async throws {
         server.transport.close()
@@ -28,7 +28,7 @@ struct ModifierIdentityTests {
         #expect(server.transport.requests.count == 3)
     }
 
-    @Test("One after the other: nobody is served another's image, everybody is served the own one again")
+    @Test("Calls with different modifiers have their own cache entries")
     func caching() async throws {
         for expected in [RetrievalWay.fetched, .disk] {
             for user in ["ann", "bob", ""] {
@@ -41,7 +41,7 @@ struct ModifierIdentityTests {
         }
     }
 
-    @Test("A modifier that changes the URL makes another image, and its URL is not in the key")
+    @Test("A modifier's URL makes another entry but is not in its key")
     func urls() async throws {
         for user in ["ann", "bob"] {
             let result = try await server.retrieve {
@@ -55,7 +55,7 @@ struct ModifierIdentityTests {
         #expect(try await server.retrieve().user == "")
     }
 
-    @Test("User info in the URL that a modifier gives is part of the identity")
+    @Test("User info in a modifier's URL is part of the key")
     func userInfo() async throws {
         for user in ["ann", "bob"] {
             let result = try await server.retrieve {
@@ -67,7 +67,7 @@ struct ModifierIdentityTests {
         }
     }
 
-    @Test("A modifier that changes nothing, or only neutral headers, shares the image with everybody")
+    @Test("A modifier that changes nothing shares the cached image")
     func neutral() async throws {
         _ = try await server.retrieve()
         #expect(try await server.retrieve { $0.request.modifier = AnyModifier { $0 } }.way == .disk)
@@ -75,7 +75,7 @@ struct ModifierIdentityTests {
         #expect(try await server.retrieve { $0.request.modifier = agent }.way == .disk)
     }
 
-    @Test("Variants of one source with different modifiers are made of each one's own image")
+    @Test("Variants with different modifiers come from different images")
     func variants() async throws {
         let source = Source.network(try RequestURL("http://h/a.png"))
         let forms = ["ann", "bob"].map { user in
@@ -93,7 +93,7 @@ struct ModifierIdentityTests {
         }
     }
 
-    @Test("A prefetcher keeps what a modifier brings apart, and finds it again")
+    @Test("A prefetcher keeps the images of different modifiers apart")
     func prefetching() async throws {
         let sources = [Source.network(try RequestURL("http://h/a.png"))]
         var counts: [[Int]] = []

@@ -6,7 +6,7 @@ import Testing
 @testable import KFNetwork
 @testable import KFPipeline
 
-@Suite("Identities that modifiers, redirect handlers and responders name", .bounded)
+@Suite("Named modifiers", .bounded)
 struct NamedIdentityTests {
     private let server: IdentityFixture
 
@@ -36,7 +36,7 @@ struct NamedIdentityTests {
         }
     }
 
-    @Test("A named modifier runs for transfers alone, and each name has its own image")
+    @Test("A named modifier runs only for transfers")
     func named() async throws {
         let signers = ["ann", "bob"].map { Signer($0, identity: "id of \($0)") }
         for expected in [RetrievalWay.fetched, .disk] {
@@ -50,7 +50,7 @@ struct NamedIdentityTests {
         #expect(try await server.retrieve().user == "")
     }
 
-    @Test("A modifier without a name runs before each look-up, also for a hit and without a network")
+    @Test("An unnamed modifier runs before each look-up")
     func unnamed() async throws {
         let runs = Mutex(0)
         let modifier = AnyModifier { request in
@@ -73,7 +73,7 @@ struct NamedIdentityTests {
         }
     }
 
-    @Test("A modifier without a name that signs each time never gets another call's image")
+    @Test("A modifier that signs each request gets no cached image")
     func unstable() async throws {
         let signer = Signer("ann", identity: nil)
         for _ in 1...2 {
@@ -82,7 +82,7 @@ struct NamedIdentityTests {
         }
     }
 
-    @Test("An empty name shares the image with everybody; transfers are shared among the signed only")
+    @Test("A modifier with an empty name shares the cached image")
     func empty() async throws {
         #expect(try await server.retrieve { $0.request.modifier = Signer("x", identity: "") }.key == "http://h/a.png")
         #expect(try await server.retrieve().way == .disk)
@@ -101,7 +101,7 @@ struct NamedIdentityTests {
         #expect(server.transport.requests.count == 3)
     }
 
-    @Test("A name keeps images apart under a key that the program names, too")
+    @Test("A modifier's name keeps images under a custom key apart")
     func namedKeys() throws {
         let source = Source.network(ImageResource(downloadURL: try RequestURL("http://h/a.png"), cacheKey: "mine"))
         func key(_ identity: String?, _ header: String = "x") -> String {
@@ -115,7 +115,7 @@ struct NamedIdentityTests {
         #expect(key("ann") == key("ann", "another token"))
     }
 
-    @Test("explain and the cached image follow the modifier")
+    @Test("The plan of a retrieval follows the modifier")
     func explaining() async throws {
         let url = Source.network(try RequestURL("http://h/a.png"))
         let ann = server.options { $0.request.modifier = IdentityFixture.modifier("ann") }
@@ -131,7 +131,7 @@ struct NamedIdentityTests {
         #expect(try await server.manager.retrieveCachedImage(with: url, options: named)?.data() == server.image("bob"))
     }
 
-    @Test("A custom key under which the URL's own suffix stands is not taken for a user's")
+    @Test("A URL's own fragment is not taken for an identity")
     func forgedFragment() throws {
         let key = try server.key { $0.headers = [("Cookie", "a")] }
         #expect(try Source.network(RequestURL(key)).cacheKey == "http://h/a.png")
@@ -143,6 +143,8 @@ struct HookedTransport: PerformingTransport {
     let body: [UInt8]
     let redirects: Bool
     let challenges: Bool
+    /// The error in place of the body.
+    var refusal: TransferError?
     let tasks = TransportTasks()
 
     func perform(_ request: TransferRequest, sink: any TransferSink) async throws(TransferError) -> TransferResponse {
@@ -156,6 +158,7 @@ struct HookedTransport: PerformingTransport {
         if challenges, let hook = request.hooks.challenge {
             _ = await hook(.init(.password(realm: "r"), host: "h", scheme: .basic))
         }
+        if let refusal { throw refusal }
         let head = ResponseHead(
             status: 200, headers: HeaderFields([]), framing: .length(Int64(body.count)), effectiveURL: request.url)
         let taken = Result { () throws(SinkError) in
@@ -171,7 +174,7 @@ struct HookedTransport: PerformingTransport {
     func shutdown() {}
 }
 
-@Suite("What a redirect handler or a responder had a say in is cached for nobody else", .bounded)
+@Suite("Images influenced by handlers and responders", .bounded)
 struct PersonalImageTests {
     private let body: [UInt8]
 
@@ -209,7 +212,7 @@ struct PersonalImageTests {
         }
     }
 
-    @Test("A handler that changes a redirect: not cached, in no form", arguments: [nil, "resize:8x8"], [true, false])
+    @Test("An image behind a changed redirect is not cached", arguments: [nil, "resize:8x8"], [true, false])
     func changedRedirect(processor: String?, waits: Bool) async throws {
         let fixture = try fixture(redirects: true)
         #expect(
@@ -218,7 +221,7 @@ struct PersonalImageTests {
         #expect(try await ways(fixture).first == .fetched)
     }
 
-    @Test("A handler that changes nothing, or that no redirect reaches: cached for everybody")
+    @Test("An image behind an unchanged redirect is cached")
     func unchangedRedirect() async throws {
         let looking = AnyRedirectHandler { _, _, request in
             var request = request
@@ -229,7 +232,7 @@ struct PersonalImageTests {
         #expect(try await ways(fixture(redirects: false), Self.changing(nil)).last == .memory)
     }
 
-    @Test("A handler with a name: cached under that name")
+    @Test("A named redirect handler caches under its name")
     func namedHandler() async throws {
         let fixture = try fixture(redirects: true)
         #expect(try await ways(fixture, Self.changing("ann")) == [.fetched, .memory])
@@ -237,7 +240,7 @@ struct PersonalImageTests {
         #expect(try await fixture.manager.cache.entries(forKey: "http://h/a.png").isEmpty)
     }
 
-    @Test("Variants of an image that a handler changed are not cached either")
+    @Test("Variants of an image behind a changed redirect are not cached")
     func variants() async throws {
         let fixture = try fixture(redirects: true)
         let source = Source.network(try RequestURL("http://h/a.png"))
@@ -254,19 +257,7 @@ struct PersonalImageTests {
         }
     }
 
-    private final class Responder: AuthenticationChallengeResponsible {
-        let cacheIdentity: String?
-        private let answer: DownloadChallengeAnswer
-
-        init(_ answer: DownloadChallengeAnswer, identity: String? = nil) {
-            self.answer = answer
-            cacheIdentity = identity
-        }
-
-        func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer { answer }
-    }
-
-    @Test("A responder that gives a credential or trust: not cached without a name, else under it")
+    @Test("An image behind a responder's credential is cached under its name only")
     func responders() async throws {
         let ann = DownloadChallengeAnswer.useCredential(Credentials(user: "ann", password: "pw"))
         for (responder, expected) in [

@@ -3,7 +3,7 @@ import KFCore
 import Support
 import Testing
 
-@Suite("Kingfisher's calls: the cache", .bounded)
+@Suite("Kingfisher's calls of the cache", .bounded)
 struct CacheCallTests {
     private let directory: TemporaryDirectory
     private let cache: ImageCache
@@ -21,7 +21,7 @@ struct CacheCallTests {
         image = try ImageDecoder.decode(bytes)
     }
 
-    @Test("An image is stored, and retrieved from memory and from the disk")
+    @Test("A stored image is found in memory and on the disk")
     func retrieving() async throws {
         #expect(try await cache.retrieveImage(forKey: "k").cacheType == .none)
         let stored = await cache.store(image, forKey: "k")
@@ -45,7 +45,7 @@ struct CacheCallTests {
         #expect(try await cache.retrieveImage(forKey: "k").cacheType == .memory)
     }
 
-    @Test("What a processor made is another image of the key")
+    @Test("A processed image is another image of its key")
     func processed() async throws {
         let processor = ResizingImageProcessor(width: 5, height: 5)
         await cache.storeToDisk(bytes, forKey: "k", processorIdentifier: processor.identifier)
@@ -55,7 +55,7 @@ struct CacheCallTests {
         #expect(cache.hash(forKey: "k") != cache.hash(forKey: "k", processorIdentifier: processor.identifier))
     }
 
-    @Test("Bytes are stored as they are")
+    @Test("Bytes are stored unchanged on the disk")
     func storeToDisk() async throws {
         let result = await cache.storeToDisk(bytes, forKey: "k")
         #expect(result.diskError == nil)
@@ -66,7 +66,7 @@ struct CacheCallTests {
         #expect(try await cache.retrieveImageInDiskCache(forKey: "k") == image)
     }
 
-    @Test("An image is removed from memory, from the disk, or from both")
+    @Test("An image is removed from memory or from the disk")
     func removing() async throws {
         _ = await cache.store(image, forKey: "k")
         try await cache.removeImage(forKey: "k", fromMemory: true, fromDisk: false)
@@ -79,7 +79,7 @@ struct CacheCallTests {
         #expect(try await !cache.isCached(forKey: "k"))
     }
 
-    @Test("Memory and disk are cleared apart, and together")
+    @Test("Memory and disk are cleared separately or together")
     func clearing() async throws {
         _ = await cache.store(image, forKey: "k")
         try await cache.clearDiskCache()
@@ -91,7 +91,7 @@ struct CacheCallTests {
         #expect(cache.memoryStorageCacheCost == 0)
     }
 
-    @Test("A folder that was removed from outside holds nothing", arguments: [true, false])
+    @Test("A cache whose folder was removed is empty", arguments: [true, false])
     func removedFromOutside(creates: Bool) async throws {
         await cache.storeToDisk(bytes, forKey: "k")
         let folder = directory.url.appendingPathComponent("cache").path
@@ -109,7 +109,7 @@ struct CacheCallTests {
         #expect(try await cache.diskStorageSize == Int64(bytes.count))
     }
 
-    @Test("What has expired is removed, in memory and on the disk")
+    @Test("Expired images are removed from memory and disk")
     func expired() async throws {
         let fixture = try ManagerFixture()
         let cache = fixture.manager.cache
@@ -124,7 +124,7 @@ struct CacheCallTests {
         #expect(try await cache.diskStorageSize == 0)
     }
 
-    @Test("What a lower layer has is cached")
+    @Test("An image of a lower layer counts as cached")
     func lowerLayers() async throws {
         _ = await cache.store(image, forKey: "k")
         await cache.close()
@@ -136,7 +136,7 @@ struct CacheCallTests {
         #expect(try await !upper.isCached(forKey: "other"))
     }
 
-    @Test("A file that the program names is an image of the cache, read and never written")
+    @Test("A file named by the program serves as a cached image")
     func additionalPath() async throws {
         let file = directory.url.appendingPathComponent("shipped.png")
         try bytes.withUnsafeBytes { try Data($0).write(to: file) }

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 /// Lines as a user of Kingfisher writes them.
-@Suite("Kingfisher's calls: the manager", .bounded)
+@Suite("Kingfisher's calls of the manager", .bounded)
 struct ManagerCallTests {
     private let fixture: ManagerFixture
     private let transport: ScriptedTransport
@@ -18,13 +18,13 @@ struct ManagerCallTests {
 
     private static var body: [UInt8] { get throws { try ManagerFixture.fixture("png/rgb.png") } }
 
-    @Test("There are shared instances, and nothing is opened by naming them")
+    @Test("The shared manager uses the default cache and downloader")
     func shared() {
         #expect(KingfisherManager.shared.cache === ImageCache.default)
         #expect(KingfisherManager.shared.downloader === ImageDownloader.default)
     }
 
-    @Test("A URL, a resource and a source are asked for alike")
+    @Test("A URL, a resource and a source are retrieved alike")
     func sources() async throws {
         let first = try await manager.retrieveImage(with: url, options: [.waitForCache])
         #expect(first.cacheType == .none && !first.cacheType.cached && first.way == .fetched)
@@ -37,7 +37,7 @@ struct ManagerCallTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("Called back, with progress")
+    @Test("A completion handler gets the result and progress")
     func callbacks() async throws {
         let progress = SharedValue<[Int64]>([])
         let result = await withCheckedContinuation { continuation in
@@ -52,7 +52,7 @@ struct ManagerCallTests {
         #expect(progress.value == [Int64(try Self.body.count)])
     }
 
-    @Test("The default options stand before those of every call")
+    @Test("The default options apply to every kind of call")
     func defaults() async throws {
         manager.defaultOptions += [.onlyFromCache]
         let missing = KingfisherError.cacheError(reason: .imageNotExisting(key: url.text))
@@ -74,7 +74,7 @@ struct ManagerCallTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("An option that has no item of its own is set by a closure")
+    @Test("A closure can set any option")
     func everyOption() async throws {
         let options = KingfisherOptions([
             .downloadPriority(0.9), .with { $0.request.timeout = .seconds(3) },
@@ -84,7 +84,7 @@ struct ManagerCallTests {
         #expect(!options.cacheProcessedImage)
     }
 
-    @Test("Processors, serializers, modifiers and retries have Kingfisher's names")
+    @Test("Kingfisher's processors, serializers and modifiers can be combined")
     func options() async throws {
         let processor =
             DownsamplingImageProcessor(width: 40, height: 40)
@@ -103,7 +103,7 @@ struct ManagerCallTests {
         #expect(result.facts.format == .png && result.facts.width == 40)
     }
 
-    @Test("Errors say what Kingfisher's say")
+    @Test("Errors answer Kingfisher's questions")
     func errors() async throws {
         let fixture = try ManagerFixture(transport: ScriptedTransport(.init(status: 404)))
         let error = await #expect(throws: KingfisherError.self) { try await fixture.manager.retrieveImage(with: url) }
@@ -117,7 +117,7 @@ struct ManagerCallTests {
         #expect(cancelled.isTaskCancelled)
     }
 
-    @Test("A result has the response's headers")
+    @Test("A result has the headers of its response")
     func headers() async throws {
         let response = try #require(try await manager.retrieveImage(with: url).response)
         #expect(response.header("x-BACKEND") == "a" && response.header("Server") == nil)

@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Kingfisher's calls: the downloader and the prefetcher", .bounded)
+@Suite("Kingfisher's calls of the downloader and the prefetcher", .bounded)
 struct DownloaderCallTests {
     private let fixture: ManagerFixture
     private let transport: ScriptedTransport
@@ -21,7 +21,7 @@ struct DownloaderCallTests {
         url = try RequestURL("http://h/a.png")
     }
 
-    @Test("A download with a list of options, awaited and called back")
+    @Test("A download takes a list of options")
     func downloading() async throws {
         let options: KingfisherOptionsInfo = [.processor(ResizingImageProcessor(width: 5, height: 5))]
         #expect(try await manager.downloader.downloadImage(with: url).url == url)
@@ -50,7 +50,7 @@ struct DownloaderCallTests {
         #expect(result.url == other)
     }
 
-    @Test("A modifier is given the download of each call, which can be cancelled alone")
+    @Test("A call's download task can be cancelled alone")
     func taskStarted() async throws {
         transport.close()
         let tasks = Mutex<[DownloadTask]>([])
@@ -87,7 +87,7 @@ struct DownloaderCallTests {
         }
     }
 
-    @Test("The delegate sees the request, and the images that a manager downloads")
+    @Test("The delegate sees the requests and images of a manager")
     func delegate() async throws {
         let delegate = Delegate()
         manager.downloader.delegate = delegate
@@ -108,7 +108,7 @@ struct DownloaderCallTests {
         #expect(modest.events.withLock { $0 } == ["will http://h/a.png "])
     }
 
-    @Test("A prefetcher is started, and lists what was skipped, failed and completed")
+    @Test("A prefetcher lists skipped, failed and completed sources")
     func prefetching() async throws {
         _ = try await manager.retrieveImage(with: url, options: [.waitForCache])
         let urls = try [url, RequestURL("http://h/b.png"), RequestURL("http://h/missing")]
@@ -130,7 +130,7 @@ struct DownloaderCallTests {
         #expect(steps.value.count == 3 && steps.value.last == [1, 1, 1])
     }
 
-    @Test("A prefetcher of resources, for another cache; of nothing; and one that is stopped")
+    @Test("A prefetcher can fill another cache")
     func prefetchers() async throws {
         let other = ImageCache(.init(directory: fixture.directory.url.appendingPathComponent("other").path))
         let resources: [any Resource] = [ImageResource(downloadURL: url, cacheKey: "k")]

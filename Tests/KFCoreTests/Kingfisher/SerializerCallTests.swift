@@ -15,7 +15,7 @@ private struct Inverting: CacheSerializer {
     }
 }
 
-@Suite("Kingfisher's calls: serializers and keys", .bounded)
+@Suite("Kingfisher's serializers and keys", .bounded)
 struct SerializerCallTests {
     private let fixture: ManagerFixture
     private let transport: ScriptedTransport
@@ -31,7 +31,7 @@ struct SerializerCallTests {
         url = try RequestURL("http://h/a.jpg")
     }
 
-    @Test("A serializer that encrypts decodes what it has stored; the cache holds nothing in the clear")
+    @Test("An encrypting serializer decodes the images that it stored")
     func encrypting() async throws {
         let crop = CroppingImageProcessor(width: 9, height: 9)
         for options in [[], [.processor(crop)]] as [KingfisherOptionsInfo] {
@@ -56,7 +56,7 @@ struct SerializerCallTests {
         #expect(found.image?.bitmap == image.bitmap)
     }
 
-    @Test("The original bytes are kept where they are preferred, and a processed image is encoded all the same")
+    @Test("A serializer can keep the bytes of originals")
     func originalData() async throws {
         var serializer = DefaultCacheSerializer.default
         #expect(serializer.identifier.isEmpty)
@@ -73,7 +73,7 @@ struct SerializerCallTests {
         #expect(cropped.facts.width == 9)
     }
 
-    @Test("A function gives the key of a URL; the request keeps its URL, and users stay apart")
+    @Test("A function can provide the cache key of a URL")
     func keyFilter() async throws {
         let filter: KingfisherOptionsInfo = [
             .with { $0.request.cacheKeyFilter = { "image:\($0.lastPathComponent)" } }, .waitForCache,
@@ -88,7 +88,7 @@ struct SerializerCallTests {
     }
 
     @Test(
-        "Ignored parameters are no part of the key",
+        "Ignored query parameters are left out of the key",
         arguments: [
             (["X-Amz-*"], "?X-Amz-Date=1&w=2&X-Amz-Signature=3", "?w=2"), (["token"], "?token=1", ""),
             (["t[ab]"], "?ta=1&tc=2&tb", "?tc=2"), (["a b"], "?a%20b=1&c", "?c"), (["x"], "?b=x&a=1", "?b=x&a=1"),

@@ -8,7 +8,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("A flight is claimed when its transfer starts", .bounded)
+@Suite("Flights and their transfers", .bounded)
 struct LateClaimTests {
     private let first: ManagerFixture
     private let second: KingfisherManager
@@ -36,7 +36,7 @@ struct LateClaimTests {
             cache: ImageCache(configuration), downloader: ImageDownloader(.init(), transport: transport))
     }
 
-    @Test("what waits for its turn does not keep others waiting, and takes what they have stored")
+    @Test("A queued transfer lets another process fetch the image")
     func queued() async throws {
         transport.close()
         let waiting = Task { [first, source, options] in
@@ -59,7 +59,7 @@ struct LateClaimTests {
         return false
     }
 
-    @Test("it ends when the image has been stored")
+    @Test("A flight ends when its image is stored")
     func ends() async throws {
         let key = EntryKey(key: source.cacheKey)
         let neighbour = try #require(try second.cache.storage())
@@ -71,7 +71,7 @@ struct LateClaimTests {
         #expect(try await enters(neighbour, EntryKey(key: "http://example.com/b.png")))
     }
 
-    @Test("with forceRefresh it asks all the same")
+    @Test("A forced refresh fetches although another process stored the image")
     func forced() async throws {
         transport.close()
         let waiting = Task { [first, source] in
@@ -84,7 +84,7 @@ struct LateClaimTests {
         #expect(try await waiting.value.way == .fetched)
     }
 
-    @Test("what rests between two tries does not keep others waiting")
+    @Test("A call between two retries lets another process fetch")
     func resting() async throws {
         let failing = ScriptedTransport(.init(status: 503))
         let manager = try Self.neighbour(of: first, failing)
@@ -105,7 +105,7 @@ struct LateClaimTests {
         await #expect(throws: KingfisherError.self) { try await resting.value }
     }
 
-    @Test("other commits of the neighbour cost a look, not the image")
+    @Test("Unrelated commits of another process cost one look-up")
     func unrelated() async throws {
         transport.close()
         let waiting = Task { [first, source, options] in
@@ -119,7 +119,7 @@ struct LateClaimTests {
         #expect(result.way == .fetched && result.attempts == 1)
     }
 
-    @Test("who waits for a neighbour's transfer gets what it stores, or fetches it when that fails")
+    @Test("A call fetches after another process's flight failed")
     func joined() async throws {
         let storage = try #require(try second.cache.storage())
         let key = EntryKey(key: source.cacheKey)

@@ -77,6 +77,12 @@ struct ManagerFixture {
             change(&$0)
         }
     }
+
+    func get(
+        _ options: KingfisherOptions = ManagerFixture.options(), from url: String = "http://h/a.png"
+    ) async throws -> RetrieveImageResult {
+        try await manager.retrieveImage(with: .network(RequestURL(url)), options: options)
+    }
 }
 
 /// A value that several closures share.
@@ -92,4 +98,54 @@ final class SharedValue<Value: Sendable>: Sendable {
 
     /// Changes it in one piece, where several threads do.
     func change(_ body: (inout Value) -> Void) { storage.withLock { body(&$0) } }
+}
+
+/// Returns the error of the work; nil when it succeeds.
+func failure(_ work: () async throws -> some Sendable) async -> KingfisherError? {
+    do {
+        _ = try await work()
+        return nil
+    } catch {
+        return error as? KingfisherError
+    }
+}
+
+extension KingfisherOptions {
+    /// Options under which the server's headers count.
+    static func http(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
+        ManagerFixture.options {
+            $0.cachePolicy = .http
+            change(&$0)
+        }
+    }
+}
+
+extension KingfisherManager {
+    /// Whether a download or another shared piece of work is in progress.
+    var isWorking: Bool {
+        var isWorking = false
+        downloader.work.cancel { _ in
+            isWorking = true
+            return false
+        }
+        return isWorking
+    }
+}
+
+extension PrefetchReport {
+    /// The numbers of items that were skipped, that failed and that were completed.
+    var counts: [Int] { [progress.skipped, progress.failed, progress.completed] }
+}
+
+/// Answers every challenge alike.
+final class Responder: AuthenticationChallengeResponsible {
+    let cacheIdentity: String?
+    private let answer: DownloadChallengeAnswer
+
+    init(_ answer: DownloadChallengeAnswer = .performDefaultHandling, identity: String? = nil) {
+        self.answer = answer
+        cacheIdentity = identity
+    }
+
+    func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer { answer }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("What memory keeps of an image", .bounded)
+@Suite("Images in memory", .bounded)
 struct MemoryHitTests {
     /// Counts how often it encodes.
     private final class CountingSerializer: CacheSerializer {
@@ -53,7 +53,7 @@ struct MemoryHitTests {
         return result
     }
 
-    @Test("data() of a processed image gives the bytes that were stored, and does not encode again")
+    @Test("A processed image in memory is not encoded again")
     func processed() async throws {
         let serializer = CountingSerializer()
         let options = try ManagerFixture.resized { $0.cacheSerializer = serializer }
@@ -67,7 +67,7 @@ struct MemoryHitTests {
         #expect(serializer.count == 1)
     }
 
-    @Test("image() of an unprocessed image decodes once; the pixels count in the cost")
+    @Test("An unprocessed image in memory is decoded once")
     func unprocessed() async throws {
         _ = try await manager.retrieveImage(with: source, options: options())
         #expect(cost == bytes.count)
@@ -80,7 +80,7 @@ struct MemoryHitTests {
         #expect(cost == 0)
     }
 
-    @Test("Pixels that do not fit beside the bytes are made each time, and drive nothing out")
+    @Test("Pixels that do not fit into memory evict nothing")
     func tooLarge() async throws {
         var configuration = ImageCache.Configuration(directory: nil)
         configuration.memoryCostLimit = bytes.count + 100
@@ -102,7 +102,7 @@ struct MemoryHitTests {
         }
     }
 
-    @Test("An image that was removed does not come back when its pixels are made")
+    @Test("A removed image does not return when it is decoded")
     func removed() async throws {
         _ = try await manager.retrieveImage(with: source, options: options())
         let hit = try await hit(options())
@@ -111,7 +111,7 @@ struct MemoryHitTests {
         #expect(cost == 0)
     }
 
-    @Test("store() keeps the encoded form beside the pixels")
+    @Test("A stored image keeps its encoded form in memory")
     func stored() async throws {
         let image = try ImageDecoder.decode(bytes)
         _ = await manager.cache.store(image, original: bytes, forKey: "own")
@@ -134,7 +134,7 @@ struct MemoryHitTests {
         await #expect(throws: KingfisherError.requestError(reason: .taskCancelled)) { try await task.value }
     }
 
-    @Test("A result and its image are one line each")
+    @Test("A result and its image have one-line descriptions")
     func descriptions() async throws {
         let result = try await manager.retrieveImage(with: source, options: options())
         #expect(!"\(result)".contains("\n") && "\(result)".hasPrefix("counting: fetched, jpeg, "))

@@ -1,10 +1,10 @@
 import KFCore
 import Testing
 
-@Suite("Chains that end in an encoding")
+@Suite("Processing chains that end in an encoding")
 struct ProcessingChainTests {
     @Test(
-        "the serializer's identifier is the last step, so that a listed chain parses to itself",
+        "An identifier parses to the same chain",
         arguments: [
             "encode:png", "encode:webp,quality=80", "encode:jpeg,quality=85,background=#112233ff,metadata=1",
             "encode:jpeg,quality=70,progressive=1,chroma=4:4:4,srgb=1", "encode:png,level=9",
@@ -20,7 +20,7 @@ struct ProcessingChainTests {
         #expect(options.identifier == text)
     }
 
-    @Test("without that step there is no serializer")
+    @Test("A chain without an encoding has no serializer")
     func plain() throws {
         for text in ["", "resize:320x", "grayscale|>blur:2"] {
             let chain = try ProcessingChain(text)
@@ -28,7 +28,7 @@ struct ProcessingChainTests {
         }
     }
 
-    @Test("options that the step does not name are those that are given")
+    @Test("Unnamed encoding options keep the given defaults")
     func defaults() throws {
         var encoding = EncodeOptions()
         encoding.quality = 33
@@ -37,7 +37,7 @@ struct ProcessingChainTests {
     }
 
     @Test(
-        "what is wrong is named",
+        "An error names the wrong part of a chain",
         arguments: [
             ("encode", "format"), ("encode:", "format"), ("encode:tiff", "tiff"), ("encode:webp,quality=0", "quality"),
             ("encode:webp,quality=1e9", "quality"), ("encode:webp|>resize:3x", "last step"), ("|>encode:webp", "empty"),

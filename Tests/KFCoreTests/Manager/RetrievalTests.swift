@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Retrieving", .bounded)
+@Suite("Retrievals of one image", .bounded)
 struct RetrievalTests {
     private let fixture: ManagerFixture
     private let jpeg: [UInt8]
@@ -20,20 +20,36 @@ struct RetrievalTests {
         provider = CountingProvider("key", jpeg)
     }
 
-    @Test("The first time it is fetched, then it comes from the disk, byte for byte")
-    func firstAndSecond() async throws {
-        let first = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
-        #expect(first.way == .fetched)
-        #expect(first.facts.format == .jpeg && first.facts.width == 1024 && first.facts.height == 683)
-        let second = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
-        #expect(second.way == .disk)
-        #expect(try await second.data() == jpeg)
-        #expect(try await second.image().width == 1024)
-        #expect(second.facts == first.facts)
-        #expect(provider.count == 1)
+    private func get(_ items: KingfisherOptionsInfo = [.waitForCache]) async throws -> RetrieveImageResult {
+        try await manager.retrieveImage(with: source, options: items)
     }
 
-    @Test("What is cached can be had without waiting, what is not is nil")
+    private var resize: KingfisherOptionsInfoItem {
+        get throws { .processor(try ProcessorParser.parse("resize:20x10")) }
+    }
+
+    private func place(_ identifier: String = "") async throws -> CacheType {
+        try await manager.cache.imageCachedType(forKey: "key", processorIdentifier: identifier)
+    }
+
+    @Test("An image comes from its source, then memory, then disk")
+    func places() async throws {
+        let first = try await get()
+        #expect(first.way == .fetched)
+        #expect(first.facts.format == .jpeg && first.facts.width == 1024 && first.facts.height == 683)
+        #expect(try await get().way == .memory)
+        manager.cache.clearMemoryCache()
+        let second = try await get()
+        #expect(second.way == .disk && second.facts == first.facts)
+        #expect(try await second.data() == jpeg)
+        #expect(try await second.image().width == 1024)
+        #expect(try await get().way == .memory)
+        _ = try await manager.cache.removeAll()
+        #expect(try await get().way == .fetched)
+        #expect(provider.count == 2)
+    }
+
+    @Test("A cached image can be returned synchronously")
     func immediately() async throws {
         #expect(try manager.retrieveCachedImage(with: source, options: .init()) == nil)
         _ = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
@@ -43,7 +59,7 @@ struct RetrievalTests {
                 == nil)
     }
 
-    @Test("With a processor and without the original kept, the original is fetched again")
+    @Test("An original that was not kept is fetched again")
     func processedOnly() async throws {
         #expect(try await manager.retrieveImage(with: source, options: ManagerFixture.resized()).way == .fetched)
         #expect(try await manager.retrieveImage(with: source, options: ManagerFixture.options()).way == .fetched)
@@ -53,51 +69,99 @@ struct RetrievalTests {
         #expect(again.facts.width == 20 && again.facts.height == 10)
     }
 
-    @Test("With the original kept, another processor makes its image from it")
+    @Test("A kept original is processed without another fetch")
     func derived() async throws {
-        _ = try await manager.retrieveImage(
-            with: source, options: ManagerFixture.resized { $0.cacheOriginalImage = true })
-        let cropped = ManagerFixture.options { $0.processor = CroppingImageProcessor(width: 30, height: 40) }
-        let made = try await manager.retrieveImage(with: source, options: cropped)
+        _ = try await get([resize, .cacheOriginalImage, .waitForCache])
+        let crop = KingfisherOptionsInfoItem.processor(CroppingImageProcessor(width: 30, height: 40))
+        let made = try await get([crop, .waitForCache])
         #expect(made.way == .derived)
         #expect(made.facts.width == 30 && made.facts.height == 40)
+        #expect(try await place(made.identifier) == .memory)
+        manager.cache.clearMemoryCache()
+        #expect(try await place(made.identifier) == .disk)
         #expect(try await manager.retrieveImage(with: source, options: ManagerFixture.options()).way == .disk)
         #expect(provider.count == 1)
     }
 
-    @Test("An original that is junk is fetched again")
-    func junkOriginal() async throws {
-        _ = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
-        let path = try #require(
-            try await manager.retrieveImage(with: source, options: ManagerFixture.options()).cachedPath)
-        try FileManager.default.removeItem(atPath: path)
-        try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
-        let made = try await manager.retrieveImage(with: source, options: ManagerFixture.resized())
-        #expect(made.way == .fetched)
-        #expect(provider.count == 2)
+    @Test("A failing processor is error 4001")
+    func failingProcessor() async throws {
+        _ = try await get()
+        let failing = CountingProcessor("failing", failing: .processingFailed(identifier: "failing", reason: "no"))
+        #expect(await failure { try await get([.processor(failing)]) }?.errorCode == 4001)
     }
 
-    @Test("Forcing a refresh goes past what is cached, also past only-from-cache")
+    @Test(
+        "A retrieval stores the processed image, and its original if wanted", arguments: [true, false], [true, false])
+    func stored(waits: Bool, keepsOriginal: Bool) async throws {
+        var items: KingfisherOptionsInfo = [try resize]
+        if waits { items.append(.waitForCache) }
+        if keepsOriginal { items.append(.cacheOriginalImage) }
+        let result = try await get(items)
+        if waits { #expect(result.cachedPath != nil) } else { await manager.background.finish() }
+        manager.cache.clearMemoryCache()
+        #expect(try await place("resize:20x10,none") == .disk)
+        #expect(try await place() == (keepsOriginal ? .disk : .none))
+    }
+
+    @Test("An original can be kept in a cache of its own")
+    func originalCache() async throws {
+        let other = ImageCache(.init(directory: fixture.directory.path("originals").path))
+        _ = try await get([resize, .originalCache(other), .cacheOriginalImage, .waitForCache])
+        #expect(try await other.imageCachedType(forKey: "key") == .disk)
+        #expect(try await place() == .none)
+        let crop = CroppingImageProcessor(width: 3, height: 3)
+        #expect(try await get([.processor(crop), .originalCache(other), .waitForCache]).way == .derived)
+        #expect(provider.count == 1)
+    }
+
+    @Test("A serializer's quality decides the stored bytes")
+    func quality() async throws {
+        let encoding = EncodeOptions(quality: 80)
+        let serializer = FormatIndicatedCacheSerializer(format: .jpeg, options: encoding)
+        let result = try await get([resize, .cacheSerializer(serializer), .waitForCache])
+        let image = try ProcessorParser.parse("resize:20x10").process(.data(jpeg), options: ProcessingOptions())
+        #expect(try await result.data() == ImageEncoder.encode(image, as: .jpeg, options: encoding))
+    }
+
+    @Test("A call's own options override the defaults")
+    func defaultOptions() async throws {
+        manager.defaultOptions = [try resize, .scaleFactor(2), .waitForCache]
+        #expect(try await get([]).facts.width == 40)
+        #expect(try await get([.scaleFactor(1)]).facts.width == 20)
+    }
+
+    @Test("An image modifier changes only the result")
+    func imageModifier() async throws {
+        let dot = Image(try Bitmap(width: 1, height: 1, format: .rgba))
+        let modified = try await get([resize, .waitForCache, .imageModifier(AnyImageModifier { _ in dot })])
+        #expect(try await modified.image().width == 1)
+        #expect(try await get([resize]).image().width == 20)
+    }
+
+    @Test("A forced refresh ignores the cache")
     func forced() async throws {
-        _ = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
-        let options = ManagerFixture.options {
-            $0.forceRefresh = true
-            $0.onlyFromCache = true
-        }
-        #expect(try await manager.retrieveImage(with: source, options: options).way == .fetched)
+        _ = try await get()
+        #expect(try await get([.forceRefresh, .onlyFromCache, .waitForCache]).way == .fetched)
         #expect(provider.count == 2)
     }
 
-    @Test("Only from the cache: a miss is 3006 and asks nobody")
+    @Test("A refresh on a memory miss ignores the disk")
+    func memoryOrRefresh() async throws {
+        _ = try await get()
+        #expect(try await get([.fromMemoryCacheOrRefresh]).way == .memory)
+        manager.cache.clearMemoryCache()
+        #expect(try await get([.fromMemoryCacheOrRefresh, .waitForCache]).way == .fetched)
+        #expect(provider.count == 2)
+    }
+
+    @Test("A miss under only-from-cache is error 3006")
     func onlyFromCache() async throws {
-        let options = ManagerFixture.options { $0.onlyFromCache = true }
-        await #expect(throws: KingfisherError.cacheError(reason: .imageNotExisting(key: "key"))) {
-            try await manager.retrieveImage(with: source, options: options)
-        }
+        let error = await failure { try await get([.onlyFromCache]) }
+        #expect(error == .cacheError(reason: .imageNotExisting(key: "key")) && error?.errorCode == 3006)
         #expect(provider.count == 0)
     }
 
-    @Test("An expired entry is fetched again, an expired expiration stores nothing")
+    @Test("An expired image is fetched again")
     func expired() async throws {
         let short = ManagerFixture.options { $0.diskCacheExpiration = .seconds(1) }
         _ = try await manager.retrieveImage(with: source, options: short)
@@ -112,7 +176,7 @@ struct RetrievalTests {
         #expect(try await manager.cache.isCached(forKey: "never") == false)
     }
 
-    @Test("Memory only: nothing reaches the disk, the processed image is in memory")
+    @Test("A memory-only image is not stored on the disk")
     func memoryOnly() async throws {
         let options = try ManagerFixture.resized { $0.cacheMemoryOnly = true }
         let first = try await manager.retrieveImage(with: source, options: options)
@@ -123,7 +187,7 @@ struct RetrievalTests {
         #expect(try await manager.cache.summary()?.totals.entries == 0)
     }
 
-    @Test("A format that was asked for is another entry; the same format is not encoded again")
+    @Test("Each target format is a separate cache entry")
     func formats() async throws {
         let png = ManagerFixture.options { $0.cacheSerializer = FormatIndicatedCacheSerializer(format: .png) }
         let converted = try await manager.retrieveImage(with: source, options: png)
@@ -138,47 +202,20 @@ struct RetrievalTests {
         #expect(try await encoded.data().count < jpeg.count)
     }
 
-    @Test("What is no image is refused, and nothing of it stays")
+    @Test("Bytes other than an image are refused and not stored")
     func refused() async throws {
-        for (bytes, code) in [
-            (Array("<!DOCTYPE html><html></html>".utf8), 2007), (Array("text".utf8), 2007), ([], 2007),
-            (Array(jpeg.dropLast(1000)), 2008),
+        for (bytes, code, word) in [
+            (Array("<!DOCTYPE html><html></html>".utf8), 2007, "HTML"), (Array("text".utf8), 2007, ""), ([], 2007, ""),
+            (Array(jpeg.dropLast(1000)), 2008, ""),
         ] {
             let bad = CountingProvider("bad", bytes)
-            let error = await #expect(throws: KingfisherError.self) {
-                try await manager.retrieveImage(with: .provider(bad))
-            }
-            #expect(error?.errorCode == code)
+            let error = try #require(await failure { try await manager.retrieveImage(with: .provider(bad)) })
+            #expect(error.errorCode == code && (word.isEmpty || error.message.contains(word)), "\(error.message)")
         }
         #expect(try await manager.cache.summary()?.totals.entries == 0)
     }
 
-    @Test("A bad source and a good alternative: success, and both are named")
-    func alternative() async throws {
-        let bad = Source.provider(CountingProvider("bad", [1, 2, 3]))
-        let options = ManagerFixture.options { $0.alternativeSources = [source] }
-        let result = try await manager.retrieveImage(with: bad, options: options)
-        #expect(result.source.cacheKey == "key" && result.originalSource.cacheKey == "bad")
-    }
-
-    @Test("Three bad sources: one error with all three in order")
-    func exhausted() async throws {
-        let sources = [[1], [2], Array("<html>".utf8)].map { Source.provider(CountingProvider("\($0)", $0)) }
-        let options = ManagerFixture.options { $0.alternativeSources = Array(sources.dropFirst()) }
-        let error = await #expect(throws: KingfisherError.self) {
-            try await manager.retrieveImage(with: sources[0], options: options)
-        }
-        guard case .sourceError(reason: .alternativeSourcesExhausted(let errors)) = error else {
-            Issue.record("\(String(describing: error))")
-            return
-        }
-        #expect(error?.errorCode == 5004)
-        #expect(errors.map(\.error.errorCode) == [2007, 2007, 2007])
-        #expect(errors.map(\.source.cacheKey) == sources.map(\.cacheKey))
-        #expect(errors.last?.error.message.contains("HTML") == true)
-    }
-
-    @Test("Many at once for one source: one request, all get it")
+    @Test("Concurrent calls for one source share one request")
     func joined() async throws {
         let gate = StopSignal()
         let provider = CountingProvider("key", jpeg, gate: gate)
@@ -199,7 +236,7 @@ struct RetrievalTests {
         #expect(provider.count == 1)
     }
 
-    @Test("A full disk does not take the image from who asked for it")
+    @Test("An image is delivered although its store fails")
     func storeFails() async throws {
         var configuration = ImageCache.Configuration(
             directory: fixture.directory.url.appendingPathComponent("small").path)
@@ -208,21 +245,5 @@ struct RetrievalTests {
         let result = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
         #expect(result.storing.diskError?.errorCode == 3014)
         #expect(try await result.data() == jpeg)
-    }
-
-    @Test("Retries are for what may pass, and end")
-    func retries() {
-        let strategy = DelayRetryStrategy(maxRetryCount: 2, retryInterval: .accumulated(3))
-        func decide(_ error: KingfisherError, _ count: Int) -> RetryDecision {
-            strategy.decide(RetryContext(source: source, error: error, retriedCount: count))
-        }
-        let broken = KingfisherError.responseError(
-            reason: .transferError(.interrupted, detail: "reset", isTransient: true))
-        #expect(decide(broken, 0) == .retry(after: .seconds(3)))
-        #expect(decide(broken, 1) == .retry(after: .seconds(6)))
-        #expect(decide(broken, 2) == .stop)
-        #expect(decide(.responseError(reason: .invalidHTTPStatusCode(404)), 0) == .stop)
-        #expect(decide(.responseError(reason: .invalidHTTPStatusCode(503)), 0) != .stop)
-        #expect(decide(.cacheError(reason: .imageNotExisting(key: "k")), 0) == .stop)
     }
 }

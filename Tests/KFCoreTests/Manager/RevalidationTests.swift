@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("An image past its time is confirmed by its origin", .bounded)
+@Suite("Revalidation of expired images", .bounded)
 struct RevalidationTests {
     private static let source = "http://h/a.png"
 
@@ -32,23 +32,27 @@ struct RevalidationTests {
     }
 
     private func get(_ fixture: ManagerFixture, _ options: KingfisherOptions) async throws -> RetrievalWay {
-        try await fixture.manager.retrieveImage(with: .network(RequestURL(Self.source)), options: options).way
+        try await fixture.get(options).way
     }
 
-    @Test("A 304 makes it fresh for another time to live")
-    func notModified() async throws {
-        let transport = confirming(try picture())
+    @Test(
+        "A 304 makes an expired image fresh again",
+        arguments: [
+            ("ETag", "\"1\"", "If-None-Match"), ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT", "If-Modified-Since"),
+        ])
+    func notModified(_ field: String, _ value: String, _ condition: String) async throws {
+        let transport = confirming(try picture([(field, value)]))
         let fixture = try ManagerFixture(transport: transport)
         #expect(try await get(fixture, options()) == .fetched)
         fixture.advance(seconds: 11)
         #expect(try await get(fixture, options()) == .revalidated)
-        #expect(transport.requests[1].sentHeaders.contains { $0 == ("If-None-Match", "\"1\"") })
+        #expect(transport.requests[1].sentHeaders.contains { $0 == (condition, value) })
         fixture.advance(seconds: 9)
         #expect(try await get(fixture, options()) == .disk)
         #expect(transport.requests.count == 2)
     }
 
-    @Test("Without validators it is fetched anew")
+    @Test("An image without validators is fetched again")
     func noValidators() async throws {
         let transport = confirming(try picture([]))
         let fixture = try ManagerFixture(transport: transport)
@@ -58,18 +62,7 @@ struct RevalidationTests {
         #expect(!transport.requests[1].isConditional)
     }
 
-    @Test("A date of last modification is a condition too")
-    func lastModified() async throws {
-        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
-        let transport = confirming(try picture([("Last-Modified", date)]))
-        let fixture = try ManagerFixture(transport: transport)
-        #expect(try await get(fixture, options()) == .fetched)
-        fixture.advance(seconds: 11)
-        #expect(try await get(fixture, options()) == .revalidated)
-        #expect(transport.requests[1].sentHeaders.contains { $0 == ("If-Modified-Since", date) })
-    }
-
-    @Test("A condition or range of the program's own fails", arguments: ["If-None-Match", "if-range", "Range"])
+    @Test("A request with the program's own condition fails", arguments: ["If-None-Match", "if-range", "Range"])
     func ownCondition(_ name: String) async throws {
         let transport = confirming(try picture())
         let fixture = try ManagerFixture(transport: transport)
@@ -79,7 +72,7 @@ struct RevalidationTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("A processed image is confirmed by its original's validators, and not made again")
+    @Test("A processed image is revalidated with its original")
     func processed() async throws {
         let transport = confirming(try picture())
         let fixture = try ManagerFixture(transport: transport)
@@ -96,7 +89,7 @@ struct RevalidationTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("Changed bytes take the place of the old ones")
+    @Test("A changed image replaces the expired one")
     func changed() async throws {
         let first = try picture()
         let second = ScriptedTransport.Answer(
@@ -106,12 +99,10 @@ struct RevalidationTests {
         #expect(try await get(fixture, options()) == .fetched)
         fixture.advance(seconds: 11)
         #expect(try await get(fixture, options()) == .fetched)
-        let cached = try await fixture.manager.retrieveImage(
-            with: .network(RequestURL(Self.source)), options: options())
-        #expect(try await cached.data() == second.body)
+        #expect(try await fixture.get(options()).data() == second.body)
     }
 
-    @Test("When the bytes have gone by the time of the 304, they are fetched without a condition")
+    @Test("An image removed before its 304 is fetched again")
     func vanished() async throws {
         let picture = try picture()
         let fixture = SharedValue<ManagerFixture?>(nil)
@@ -130,7 +121,7 @@ struct RevalidationTests {
         #expect(transport.requests.map(\.isConditional) == [false, true, false])
     }
 
-    @Test("It serves as stale when the origin fails, for as long as that was allowed")
+    @Test("An expired image is served stale after a server error")
     func staleIfError() async throws {
         let picture = try picture()
         let transport = ScriptedTransport { _, number in number == 0 ? picture : .init(status: 503) }
@@ -151,7 +142,7 @@ struct RevalidationTests {
         }
     }
 
-    @Test("Where it is wanted, what is fresh is confirmed too, in memory as on the disk")
+    @Test("The revalidate option confirms fresh images too")
     func always() async throws {
         let transport = confirming(try picture())
         let fixture = try ManagerFixture(transport: transport)
@@ -171,7 +162,7 @@ struct RevalidationTests {
         #expect(plan.conditions.contains { $0 == ("If-None-Match", "\"1\"") })
     }
 
-    @Test("It serves while its origin is asked, for as long as the options allow")
+    @Test("An image is served stale while it is revalidated")
     func staleWhileRevalidate() async throws {
         let transport = confirming(try picture())
         let fixture = try ManagerFixture(transport: transport)
@@ -189,7 +180,7 @@ struct RevalidationTests {
         #expect(try await get(fixture, options) == .revalidated)
     }
 
-    @Test("Variants of a confirmed or stale original are made, and not the original itself")
+    @Test("Variants are made of a confirmed or stale original")
     func variants() async throws {
         let transport = confirming(try picture())
         let fixture = try ManagerFixture(transport: transport)
@@ -214,7 +205,7 @@ struct RevalidationTests {
         #expect(try await widths { _ in } == [10, 20])
     }
 
-    @Test("A clear refusal is not covered up by an old image")
+    @Test("A 404 is not hidden by a stale image")
     func gone() async throws {
         let picture = try picture()
         let transport = ScriptedTransport { _, number in number == 0 ? picture : .init(status: 404) }
@@ -227,7 +218,7 @@ struct RevalidationTests {
         }
     }
 
-    @Test("A forced refresh is never conditional")
+    @Test("A forced refresh sends no condition")
     func forced() async throws {
         let transport = confirming(try picture())
         let fixture = try ManagerFixture(transport: transport)

@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Retrieving variants", .bounded)
+@Suite("Variants of one image", .bounded)
 struct VariantRetrievalTests {
     private static let chains = [
         "resize:20x", "resize:30x", "resize:50x|>blur:3", "crop:40x40", "crop:40x40|>blur:2",
@@ -23,7 +23,7 @@ struct VariantRetrievalTests {
     }
 
     @Test(
-        "Each is, byte for byte, what it is alone, and the source is asked once",
+        "Variants equal the images that are made one by one",
         arguments: [
             "jpeg/orientation-6.jpg", "png/grey-alpha.png", "png/animated.png", "gif/animated-loop-3.gif",
             "webp/animated.webp",
@@ -50,7 +50,7 @@ struct VariantRetrievalTests {
         #expect(provider.count == 1)
     }
 
-    @Test("What fails fails alone, and what needs no processing is the original")
+    @Test("A variant that fails leaves the others")
     func mixed() async throws {
         let fixture = try ManagerFixture()
         let bytes = try ManagerFixture.fixture("png/rgba.png")
@@ -67,7 +67,7 @@ struct VariantRetrievalTests {
         #expect(try results[3].get().facts.width == 30)
     }
 
-    @Test("A source that fails fails them all, once")
+    @Test("A failing source fails all variants at once")
     func failing() async throws {
         let fixture = try ManagerFixture()
         let provider = CountingProvider("bad", [1, 2, 3])

@@ -4,7 +4,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Bodies that are not stored yet hold back new transfers", .bounded)
+@Suite("Back pressure of the stores", .bounded)
 struct BackPressureTests {
     private let transport = ManualTransport()
     private let fixture: ManagerFixture
@@ -34,7 +34,7 @@ struct BackPressureTests {
         await eventually { ended.count == count && transport.holds.last != true }
     }
 
-    @Test("By their number: held above 512, let go once half of them are stored", arguments: 0..<4)
+    @Test("More than 512 waiting bodies hold new transfers back", arguments: 0..<4)
     func number(_ run: Int) async throws {
         _ = try await start(600) { $0.batchesStores = run % 2 == 0 }
         let workers = await BlockedWorkers()
@@ -53,7 +53,7 @@ struct BackPressureTests {
         #expect((0..<600).allSatisfy { if case .success? = ended.result($0) { true } else { false } })
     }
 
-    @Test("Work that has run is let go while other work still waits")
+    @Test("Stored bodies let transfers go on while other work waits")
     func stored() async throws {
         _ = try await start(600)
         let workers = await BlockedWorkers()
@@ -67,7 +67,7 @@ struct BackPressureTests {
         #expect(await isLetGo(600))
     }
 
-    @Test("By their size: held above 16 MiB")
+    @Test("More than 16 MiB of waiting bodies hold new transfers back")
     func size() async throws {
         _ = try await start(20)
         let workers = await BlockedWorkers()
@@ -81,7 +81,7 @@ struct BackPressureTests {
         #expect(transport.holds == [true, false])
     }
 
-    @Test("Bodies that are not wanted any more, or are no images, are let go too", arguments: [true, false])
+    @Test("Cancelled and refused bodies let transfers go on", arguments: [true, false])
     func unwanted(_ isCancelled: Bool) async throws {
         let jobs = try await start(20)
         let workers = await BlockedWorkers()

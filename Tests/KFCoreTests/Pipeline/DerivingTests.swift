@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("An image is derived once for all that want it", .bounded)
+@Suite("Images derived from an original", .bounded)
 struct DerivingTests {
     private let fixture: ManagerFixture
     private let provider: CountingProvider
@@ -43,7 +43,7 @@ struct DerivingTests {
         try await manager.cache.entries(forKey: "key").map(\.name.identifier).sorted()
     }
 
-    @Test("Eight that wait for a worker are served by one decode, and one entry is stored")
+    @Test("Eight waiting calls share one decode")
     func once() async throws {
         let processor = CountingProcessor("counting")
         let workers = await BlockedWorkers()
@@ -60,7 +60,7 @@ struct DerivingTests {
         #expect(try await identifiers() == ["", "counting"])
     }
 
-    @Test("Eight calls at once share one decode")
+    @Test("Eight concurrent calls share one decode")
     func calls() async throws {
         let processor = await CountingProcessor(closed: "counting")
         let options = options(processor)
@@ -78,7 +78,7 @@ struct DerivingTests {
         #expect(try await identifiers() == ["", "counting"])
     }
 
-    @Test("Two processors run once each")
+    @Test("Each processor runs once")
     func processors() async throws {
         let (a, b) = (CountingProcessor("a"), CountingProcessor("b"))
         let workers = await BlockedWorkers()
@@ -92,7 +92,7 @@ struct DerivingTests {
         #expect(try await identifiers() == ["", "a", "b"])
     }
 
-    @Test("A failed decode fails for all that share it, and the next call decodes anew")
+    @Test("A failed decode fails its calls and is not remembered")
     func failing() async throws {
         let broken = CountingProcessor("broken", failing: .tooLarge(width: 1, height: 1, maxPixels: 0))
         let workers = await BlockedWorkers()
@@ -110,7 +110,7 @@ struct DerivingTests {
         #expect(provider.count == 1, "the original is good")
     }
 
-    @Test("All callers are cancelled while the work waits for a worker: it never runs")
+    @Test("Work whose callers are all cancelled never runs")
     func dropped() async throws {
         let processor = CountingProcessor("counting")
         let workers = await BlockedWorkers()
@@ -123,7 +123,7 @@ struct DerivingTests {
         #expect(processor.count == 1, "for the call that came after them")
     }
 
-    @Test("One of two is cancelled while the image is made: the other gets it")
+    @Test("A cancelled caller does not stop the others")
     func cancelled() async throws {
         let processor = await CountingProcessor(closed: "counting")
         let jobs = await start([processor, processor])
@@ -138,7 +138,7 @@ struct DerivingTests {
         #expect(try await identifiers() == ["", "counting"])
     }
 
-    @Test("Variants that wait for a worker are not made once their call is cancelled")
+    @Test("Variants of a cancelled call are not made")
     func variants() async throws {
         let processor = CountingProcessor("counting")
         let workers = await BlockedWorkers()
@@ -158,7 +158,7 @@ struct DerivingTests {
         #expect(processor.count == 0)
     }
 
-    @Test("The original is replaced while the image is made: all get the image of the new one")
+    @Test("A replaced original is processed again")
     func replaced() async throws {
         let processor = await CountingProcessor(closed: "counting")
         let jobs = await start([processor, processor])

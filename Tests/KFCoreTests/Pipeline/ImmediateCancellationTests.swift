@@ -4,7 +4,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("A call that is cancelled before it waits returns", .bounded)
+@Suite("Calls cancelled at once", .bounded)
 struct ImmediateCancellationTests {
     enum Kind: CaseIterable { case provider, transfer, derived }
 
@@ -27,16 +27,7 @@ struct ImmediateCancellationTests {
         }
     }
 
-    private func isUnderWay() -> Bool {
-        var isUnderWay = false
-        fixture.manager.downloader.work.cancel { _ in
-            isUnderWay = true
-            return false
-        }
-        return isUnderWay
-    }
-
-    @Test("500 times, and nothing stays under way", arguments: Kind.allCases, [true, false])
+    @Test("Five hundred calls cancelled at once leave no work", arguments: Kind.allCases, [true, false])
     func cancelled(_ kind: Kind, _ waits: Bool) async throws {
         let manager = fixture.manager
         let options = try options(kind, waits)
@@ -65,7 +56,7 @@ struct ImmediateCancellationTests {
                 #expect((error as? KingfisherError)?.errorCode == 1003)
             }
         }
-        #expect(await eventually { !isUnderWay() })
+        #expect(await eventually { !fixture.manager.isWorking })
         // What is stored meanwhile ends; a token that is left would hold this up.
         await manager.background.finish()
         // An answer that is left in the table would be given out instead of a new one.
@@ -82,10 +73,10 @@ struct ImmediateCancellationTests {
             #expect(count() == before + 1)
         }
         await manager.background.finish()
-        #expect(!isUnderWay())
+        #expect(!fixture.manager.isWorking)
     }
 
-    @Test("A job that is cancelled before its first stage ends once, and starts nothing", arguments: [true, false])
+    @Test("A job cancelled before its first stage starts nothing", arguments: [true, false])
     func beforeStart(_ waits: Bool) async throws {
         let ended = EndedImages()
         let manager = fixture.manager
@@ -104,7 +95,7 @@ struct ImmediateCancellationTests {
         try run()
         #expect(await eventually { weakJob == nil })
         #expect(ended.code(0) == 1003)
-        #expect(transport.requests.isEmpty && !isUnderWay())
+        #expect(transport.requests.isEmpty && !fixture.manager.isWorking)
         await manager.background.finish()
     }
 }

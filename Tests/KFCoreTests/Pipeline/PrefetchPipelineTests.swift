@@ -13,7 +13,7 @@ private final class FirstTimes: Sendable {
     func isFirst(_ url: String) -> Bool { seen.withLock { $0.insert(url).inserted } }
 }
 
-@Suite("A list from its items to committed rows", .bounded)
+@Suite("The pipeline of a prefetch", .bounded)
 struct PrefetchPipelineTests {
     private let transport: ScriptedTransport
     private let fixture: ManagerFixture
@@ -39,19 +39,6 @@ struct PrefetchPipelineTests {
         }
     }
 
-    private func counts(_ report: PrefetchReport) -> [Int] {
-        [report.progress.skipped, report.progress.failed, report.progress.completed]
-    }
-
-    private func isUnderWay() -> Bool {
-        var isUnderWay = false
-        fixture.manager.downloader.work.cancel { _ in
-            isUnderWay = true
-            return false
-        }
-        return isUnderWay
-    }
-
     @Test("An image and its variants are committed in one transaction", arguments: ["network", "provider"])
     func transaction(_ kind: String) async throws {
         let provider = CountingProvider("key", try ManagerFixture.fixture("png/rgba.png"))
@@ -63,38 +50,38 @@ struct PrefetchPipelineTests {
         let before = storage.commitsOfOthers
         let prefetcher = ImagePrefetcher(
             manager: fixture.manager, forms: try ["resize:20x10", "resize:10x20", "blur:2"].map(form))
-        #expect(counts(await prefetcher.prefetch([source])) == [0, 0, 1])
+        #expect((await prefetcher.prefetch([source])).counts == [0, 0, 1])
         #expect(storage.commitsOfOthers - before == 1)
         let key = source.cacheKey(for: RequestOptions())
         #expect(try await other.entries(forKey: key).count == 4)
         await other.close()
     }
 
-    @Test("A URL that a list has many times is requested once")
+    @Test("A repeated URL is requested once")
     func duplicates() async throws {
         let sources = try (0..<120).map { try source("\($0 % 3)") }
         let report = await ImagePrefetcher(manager: fixture.manager).prefetch(sources)
         #expect(report.progress.failed == 0 && report.progress.finished == 120)
         #expect(Set(transport.requests.map(\.url)).count == 3)
         #expect(transport.requests.count == 3)
-        #expect(!isUnderWay())
+        #expect(!fixture.manager.isWorking)
     }
 
-    @Test("Failed items rest, are tried again, and are counted once")
+    @Test("Failed items are retried and counted once")
     func rests() async throws {
         let strategy = DelayRetryStrategy(maxRetryCount: 1, retryInterval: .custom { _ in 0.02 })
         let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
         let sources = try (0..<5).map { try source("flaky\($0)") } + (0..<2).map { try source("bad\($0)") }
         var attempts: [Int] = []
         let report = await prefetcher.prefetch(sources) { outcome, _ in attempts.append(outcome.attempts) }
-        #expect(counts(report) == [0, 2, 5])
+        #expect(report.counts == [0, 2, 5])
         #expect(attempts == Array(repeating: 2, count: 7))
         #expect(transport.requests.count == 14)
     }
 
     enum Ending: CaseIterable { case stop, cancelledTask }
 
-    @Test("Giving up ends transfers and rests, and counts everything", arguments: Ending.allCases)
+    @Test("Giving up ends transfers and retries", arguments: Ending.allCases)
     func givingUp(_ ending: Ending) async throws {
         let strategy = DelayRetryStrategy(maxRetryCount: 1, retryInterval: .seconds(3600))
         let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
@@ -104,18 +91,18 @@ struct PrefetchPipelineTests {
             await prefetcher.prefetch(sources) { outcome, _ in told.value.append(outcome.error?.errorCode ?? 0) }
         }
         await transport.requested(3)
-        #expect(await eventually { !isUnderWay() }, "all of them rest")
+        #expect(await eventually { !fixture.manager.isWorking }, "all of them rest")
         switch ending {
         case .stop: prefetcher.stop()
         case .cancelledTask: run.cancel()
         }
         let report = await run.value
-        #expect(counts(report) == [0, 0, 0] && report.progress.cancelled == 3)
+        #expect(report.counts == [0, 0, 0] && report.progress.cancelled == 3)
         #expect(told.value == [1003, 1003, 1003])
         #expect(transport.requests.count == 3)
     }
 
-    @Test("Giving up while bodies come, at any moment: every item is counted once, and nothing stays under way")
+    @Test("Giving up at any moment counts every item once")
     func givingUpAnywhere() async throws {
         for stopped in stride(from: 0, to: 300, by: 37) {
             let prefetcher = ImagePrefetcher(manager: fixture.manager)
@@ -129,11 +116,11 @@ struct PrefetchPipelineTests {
             #expect(report.progress.finished == 300)
             #expect(told.value.sorted() == Array(1...300))
             #expect(report.progress.completed >= min(stopped, 1))
-            #expect(await eventually { !isUnderWay() })
+            #expect(await eventually { !fixture.manager.isWorking })
         }
     }
 
-    @Test("Ending early leaves nothing hanging, neither in a transfer nor in a rest", arguments: ["slow", "bad"])
+    @Test("Ending early leaves no item waiting", arguments: ["slow", "bad"])
     func early(_ name: String) async throws {
         let strategy = DelayRetryStrategy(maxRetryCount: 1, retryInterval: .seconds(3600))
         let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
@@ -142,13 +129,13 @@ struct PrefetchPipelineTests {
         if name == "slow" { transport.close() }
         let run = Task { await prefetcher.prefetch(lists) { _ in } }
         await transport.requested(3)
-        if name == "bad" { #expect(await eventually { !isUnderWay() }) }
+        if name == "bad" { #expect(await eventually { !fixture.manager.isWorking }) }
         prefetcher.finishEarly(lists)
         transport.open()
         let report = await run.value
         // Transfers that have started go on to their end; a rest is given up, which is no failure.
-        #expect(counts(report) == [0, 0, name == "slow" ? 3 : 0])
+        #expect(report.counts == [0, 0, name == "slow" ? 3 : 0])
         #expect(report.progress.notTried == (name == "slow" ? 0 : 3))
-        #expect(await eventually { !isUnderWay() })
+        #expect(await eventually { !fixture.manager.isWorking })
     }
 }

@@ -4,9 +4,9 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Items of a list wait for no worker that they do not need", .bounded)
+@Suite("The window of a prefetch", .bounded)
 struct PrefetchWindowTests {
-    @Test("No more items are in flight than the window holds, bodies that wait for a worker included")
+    @Test("No more items are in flight than the window holds")
     func bounded() async throws {
         let transport = ManualTransport()
         let fixture = try ManagerFixture(transport: transport)

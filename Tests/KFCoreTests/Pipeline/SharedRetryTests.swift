@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Calls that share a download retry it together", .bounded)
+@Suite("Retries of shared downloads", .bounded)
 struct SharedRetryTests {
     private static let rounds = 3
     private let ended = EndedImages()
@@ -25,7 +25,7 @@ struct SharedRetryTests {
         }
     }
 
-    @Test("Six calls that wait for a 503 make one request a round, whatever span each would wait")
+    @Test("Six calls that share a download retry it together")
     func joined() async throws {
         let transport = ScriptedTransport(.init(status: 503))
         let fixture = try ManagerFixture(transport: transport)
@@ -37,7 +37,7 @@ struct SharedRetryTests {
         #expect(jobs.map(\.attempts) == Array(repeating: 1 + Self.rounds, count: 6))
     }
 
-    @Test("One of six is cancelled while they rest: the others go on together")
+    @Test("A cancelled call does not stop the retries of others")
     func cancelled() async throws {
         let transport = ScriptedTransport(.init(status: 503))
         let fixture = try ManagerFixture(transport: transport)
@@ -52,7 +52,7 @@ struct SharedRetryTests {
         #expect(transport.requests.count == 1 + Self.rounds)
     }
 
-    @Test("A success in the second round serves all")
+    @Test("A retry that succeeds serves all calls")
     func recovered() async throws {
         let body = try ManagerFixture.fixture("png/one-pixel.png")
         let transport = ScriptedTransport { _, number in number == 0 ? .init(status: 503) : .init(body: body) }
@@ -63,7 +63,7 @@ struct SharedRetryTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("Downloads of different images rest each for its own span")
+    @Test("Downloads of different images are retried separately")
     func separate() async throws {
         let transport = ScriptedTransport(.init(status: 503))
         let fixture = try ManagerFixture(transport: transport)

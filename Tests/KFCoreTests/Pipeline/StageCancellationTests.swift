@@ -7,7 +7,7 @@ import Testing
 @testable import KFPipeline
 
 /// Two calls wait in the same stage, which the test holds. One of them is cancelled.
-@Suite("A cancelled call ends while its stage still waits", .bounded)
+@Suite("Cancellation in each stage", .bounded)
 struct StageCancellationTests {
     enum Stage: CaseIterable {
         case modifying, opening, openingForced, lookingUp, waitingForRoom, downloading, readingProvider, deciding,
@@ -45,7 +45,7 @@ struct StageCancellationTests {
 
     init() throws { body = try ManagerFixture.fixture("png/rgb-colour-key.png") }
 
-    @Test("The other call gets the image", arguments: Stage.allCases)
+    @Test("A cancelled call does not stop another one in its stage", arguments: Stage.allCases)
     func cancelled(_ stage: Stage) async throws {
         let held = try await hold(stage)
         let manager = held.fixture.manager

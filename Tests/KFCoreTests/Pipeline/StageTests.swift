@@ -5,7 +5,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("The stages of a job")
+@Suite("Stages of a job")
 struct StageTests {
     private enum Name: String, CaseIterable { case looking, split, fetching, making, storing, ended }
 
@@ -34,7 +34,7 @@ struct StageTests {
         .ended: [],
     ]
 
-    @Test("Each leads to those that may follow it, and to no other")
+    @Test("Each stage leads only to its successors")
     func transitions() throws {
         for name in Name.allCases {
             let stage = try stage(name)
@@ -43,13 +43,12 @@ struct StageTests {
         }
     }
 
-    @Test("A cancelled job enters no stage but that of an image which is being stored")
+    @Test("A cancelled job enters only the storing stage")
     func cancelled() throws {
-        final class Nobody: ImageRecipient { func take(_ ended: [EndedImage]) {} }
         let fixture = try ManagerFixture()
         let source = Source.network(try RequestURL("http://h/a.png"))
         let retrieval = Retrieval(source, OptionsBox(ManagerFixture.options()), fixture.manager.cache)
-        let job = ImageJob(fixture.manager, retrieval, for: Nobody())
+        let job = ImageJob(fixture.manager, retrieval, for: EndedImages())
         #expect(job.enter(.fetching(Asking(commits: 3))))
         #expect(job.asking.commits == 3)
         job.cancel()

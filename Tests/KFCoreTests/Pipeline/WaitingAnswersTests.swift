@@ -6,33 +6,20 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-/// Lets those who wait go on once it is opened.
-private final class Gate: Sendable {
-    private let stream: AsyncStream<Void>
-    private let end: AsyncStream<Void>.Continuation
-
-    init() { (stream, end) = AsyncStream.makeStream() }
-
-    func open() { end.finish() }
-
-    /// Returns early when the task is cancelled.
-    func wait() async { for await _ in stream {} }
-}
-
 private struct Own: Error, Equatable { let number: Int }
 
 /// Gives its bytes once it may.
 private struct SlowProvider: ImageDataProvider {
     let cacheKey = "slow"
     let name = "slow"
-    let begun: Gate
-    let gate: Gate
+    let begun: StopSignal
+    let gate: StopSignal
     let bytes: [UInt8]?
     var wasCancelled = SharedValue(false)
 
     func data() async throws -> [UInt8] {
-        begun.open()
-        await gate.wait()
+        begun.give()
+        _ = await gate.wait()
         if Task.isCancelled {
             wasCancelled.value = true
             throw CancellationError()
@@ -43,29 +30,24 @@ private struct SlowProvider: ImageDataProvider {
 }
 
 private struct WaitingStrategy: RetryStrategy {
-    let begun: Gate
-    let gate: Gate
+    let begun: StopSignal
+    let gate: StopSignal
     var wasCancelled = SharedValue(false)
 
     func decide(_ context: RetryContext) async -> RetryDecision {
-        begun.open()
-        await gate.wait()
+        begun.give()
+        _ = await gate.wait()
         if Task.isCancelled { wasCancelled.value = true }
         return context.retriedCount < 2 ? .retry(after: .zero) : .stop
     }
 }
 
-@Suite("Programs' own answers that take their time", .bounded)
+@Suite("Asynchronous strategies and providers", .bounded)
 struct WaitingAnswersTests {
-    private let begun = Gate()
-    private let gate = Gate()
+    private let begun = StopSignal()
+    private let gate = StopSignal()
 
-    private func eventually(_ isTrue: () -> Bool) async {
-        for _ in 0..<10_000 where !isTrue() { _ = try? await Task.sleep(for: .milliseconds(1)) }
-        #expect(isTrue())
-    }
-
-    @Test("A retry strategy may wait, and the image is asked for again only then")
+    @Test("An image is requested again only after the strategy decides")
     func strategy() async throws {
         let body = try ManagerFixture.fixture("png/rgb.png")
         let transport = ScriptedTransport { _, number in number < 2 ? .init(status: 503) : .init(body: body) }
@@ -74,14 +56,14 @@ struct WaitingAnswersTests {
         async let result = fixture.manager.retrieveImage(
             with: .network(RequestURL("http://h/a.png")),
             options: ManagerFixture.options { $0.retryStrategy = strategy })
-        await begun.wait()
+        _ = await begun.wait()
         #expect(transport.requests.count == 1)
-        gate.open()
+        gate.give()
         #expect(try await result.attempts == 3)
         #expect(transport.requests.count == 3)
     }
 
-    @Test("A call that is cancelled while its strategy waits ends, and the strategy's task is cancelled")
+    @Test("Cancelling a call cancels its strategy")
     func cancelledStrategy() async throws {
         let fixture = try ManagerFixture(transport: ScriptedTransport { _, _ in .init(status: 503) })
         let strategy = WaitingStrategy(begun: begun, gate: gate)
@@ -90,14 +72,14 @@ struct WaitingAnswersTests {
             try await fixture.manager.retrieveImage(
                 with: .network(url), options: ManagerFixture.options { $0.retryStrategy = strategy })
         }
-        await begun.wait()
+        _ = await begun.wait()
         call.cancel()
         let error = await #expect(throws: KingfisherError.self) { try await call.value }
         #expect(error?.isCancellation == true)
-        await eventually { strategy.wasCancelled.value }
+        #expect(await eventually { strategy.wasCancelled.value })
     }
 
-    @Test("A prefetch that is ended early does not wait for a strategy")
+    @Test("A prefetch that ends early does not wait for a strategy")
     func endedEarly() async throws {
         let fixture = try ManagerFixture(transport: ScriptedTransport { _, _ in .init(status: 503) })
         let strategy = WaitingStrategy(begun: begun, gate: gate)
@@ -107,23 +89,23 @@ struct WaitingAnswersTests {
         try fixture.directory.write("list", "http://h/a.png\n")
         let lists = try PrefetchLists(paths: [list])
         async let report = prefetcher.prefetch(lists) { _ in }
-        await begun.wait()
+        _ = await begun.wait()
         prefetcher.finishEarly(lists)
         _ = await report
-        await eventually { strategy.wasCancelled.value }
+        #expect(await eventually { strategy.wasCancelled.value })
     }
 
-    @Test("Only so many providers are asked at once")
+    @Test("At most 64 providers are read at once")
     func manyProviders() async throws {
         struct Counted: ImageDataProvider {
             let cacheKey: String
             let name = "counted"
             let counts: SharedValue<(now: Int, most: Int, begun: Int)>
-            let gate: Gate
+            let gate: StopSignal
 
             func data() async throws -> [UInt8] {
                 counts.change { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.begun + 1) }
-                await gate.wait()
+                _ = await gate.wait()
                 counts.change { $0.now -= 1 }
                 throw Own(number: 1)
             }
@@ -138,32 +120,32 @@ struct WaitingAnswersTests {
                     return (try? await fixture.manager.retrieveImage(with: source, options: options)) == nil
                 }
             }
-            await eventually { counts.value.begun == 64 }
-            gate.open()
+            #expect(await eventually { counts.value.begun == 64 })
+            gate.give()
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
         #expect(failures == 200)
         #expect(counts.value.most == 64)
     }
 
-    @Test("A provider may wait; all who want the image get it from one reading")
+    @Test("A slow provider is read once for all its callers")
     func provider() async throws {
         let fixture = try ManagerFixture()
         let provider = SlowProvider(begun: begun, gate: gate, bytes: try ManagerFixture.fixture("png/rgb.png"))
         async let first = fixture.manager.retrieveImage(with: .provider(provider), options: ManagerFixture.options())
-        await begun.wait()
-        gate.open()
+        _ = await begun.wait()
+        gate.give()
         #expect(try await first.way == .fetched)
         #expect(
             try await fixture.manager.retrieveImage(with: .provider(provider), options: ManagerFixture.options()).way
                 == .disk)
     }
 
-    @Test("What a provider throws is kept")
+    @Test("A provider's own error is kept")
     func ownError() async throws {
         let fixture = try ManagerFixture()
         let provider = SlowProvider(begun: begun, gate: gate, bytes: nil)
-        gate.open()
+        gate.give()
         let error = await #expect(throws: KingfisherError.self) {
             try await fixture.manager.retrieveImage(with: .provider(provider), options: ManagerFixture.options())
         }
@@ -174,17 +156,17 @@ struct WaitingAnswersTests {
         #expect(error?.errorCode == 5003)
     }
 
-    @Test("A provider whose image nobody wants any more is cancelled")
+    @Test("A provider without callers is cancelled")
     func cancelledProvider() async throws {
         let fixture = try ManagerFixture()
         let provider = SlowProvider(begun: begun, gate: gate, bytes: nil)
         let call = Task {
             try await fixture.manager.retrieveImage(with: .provider(provider), options: ManagerFixture.options())
         }
-        await begun.wait()
+        _ = await begun.wait()
         call.cancel()
         let error = await #expect(throws: KingfisherError.self) { try await call.value }
         #expect(error?.isCancellation == true)
-        await eventually { provider.wasCancelled.value }
+        #expect(await eventually { provider.wasCancelled.value })
     }
 }

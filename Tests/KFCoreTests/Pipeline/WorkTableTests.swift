@@ -7,7 +7,7 @@ import Testing
 @testable import KFPipeline
 @testable import KFTerms
 
-@Suite("The table of work under way", .bounded)
+@Suite("The table of shared work", .bounded)
 struct WorkTableTests {
     /// Work that records what the table tells it.
     private final class Work: SharedWork {
@@ -108,7 +108,7 @@ struct WorkTableTests {
         return false
     }
 
-    @Test("Six that want the same share one piece of work, from six threads at once")
+    @Test("Six concurrent calls share one piece of work")
     func shared() async throws {
         for _ in 0..<200 {
             let waiters = (0..<6).map { _ in Waiter() }
@@ -123,7 +123,7 @@ struct WorkTableTests {
         }
     }
 
-    @Test("Other keys are other work")
+    @Test("Different keys are different work")
     func keys() throws {
         let (a, b) = (Waiter(), Waiter())
         let first = try #require(start(a, "a"))
@@ -134,7 +134,7 @@ struct WorkTableTests {
         #expect(a.codes == [0] && b.codes == [0])
     }
 
-    @Test("One of two leaves, and the other gets its answer")
+    @Test("A waiter that leaves does not stop the other")
     func leaving() throws {
         let (a, b) = (Waiter(), Waiter())
         let work = try #require(start(a))
@@ -145,7 +145,7 @@ struct WorkTableTests {
         #expect(a.codes.isEmpty && b.codes == [0])
     }
 
-    @Test("The last one leaves: the work is abandoned once, and the key begins anew")
+    @Test("Work without waiters is abandoned once")
     func abandoned() throws {
         let (a, b) = (Waiter(), Waiter())
         let work = try #require(start(a))
@@ -166,7 +166,7 @@ struct WorkTableTests {
         #expect(c.codes == [0])
     }
 
-    @Test("Joining and leaving at once: each waiter has left or has its answer, and work ends once")
+    @Test("Joining and leaving at once loses no answer")
     func race() async throws {
         for _ in 0..<500 {
             let (a, b) = (Waiter(), Waiter())
@@ -185,7 +185,7 @@ struct WorkTableTests {
         }
     }
 
-    @Test("A failure reaches all, and is not remembered")
+    @Test("A failure reaches all waiters and is not remembered")
     func failure() throws {
         let (a, b, c) = (Waiter(), Waiter(), Waiter())
         let work = try #require(start(a))
@@ -197,7 +197,7 @@ struct WorkTableTests {
         #expect(c.codes == [0])
     }
 
-    @Test("The highest priority counts, rises with who joins and falls with who leaves")
+    @Test("The highest priority of the waiters counts")
     func priority() throws {
         let waiters = [0.3, 0.2, 0.9, 0.9].map { Waiter(priority: $0) }
         let work = try #require(start(waiters[0]))
@@ -214,7 +214,7 @@ struct WorkTableTests {
         #expect(work.priorities == [0.9, 0.3, 0.2])
     }
 
-    @Test("Between delivery and end the same answer is given; a forced wish begins anew")
+    @Test("A late waiter gets the delivered answer")
     func late() throws {
         let (a, forced) = (Waiter(), Waiter(isForced: true))
         let work = try #require(start(a))
@@ -235,7 +235,7 @@ struct WorkTableTests {
         #expect(start(Waiter()) != nil, "after the end new work begins")
     }
 
-    @Test("A late joiner's progress handler is called with the whole size")
+    @Test("A late waiter's progress handler gets the whole size")
     func lateProgress() throws {
         let body = try ManagerFixture.fixture("png/rgb.png")
         let findings = try body.withUnsafeBytes {
@@ -253,7 +253,7 @@ struct WorkTableTests {
         #expect(late.codes == [0, 0])
     }
 
-    @Test("A forced wish joins work that has not delivered")
+    @Test("A forced waiter joins work that has not delivered")
     func forced() throws {
         let (a, forced) = (Waiter(), Waiter(isForced: true))
         let work = try #require(start(a))
@@ -262,7 +262,7 @@ struct WorkTableTests {
         #expect(forced.codes == [0])
     }
 
-    @Test("Delivered work cannot be left")
+    @Test("Delivered work cannot be abandoned")
     func leavingLate() throws {
         let a = Waiter()
         let work = try #require(start(a))
@@ -275,7 +275,7 @@ struct WorkTableTests {
         }
     }
 
-    @Test("A waiter that is cancelled before it joins is not counted")
+    @Test("A waiter cancelled before it joins is not counted")
     func cancelledBefore() throws {
         let (gone, a) = (Waiter(), Waiter())
         gone.cancel()
@@ -293,7 +293,7 @@ struct WorkTableTests {
         #expect(gone.codes.isEmpty)
     }
 
-    @Test("Progress reaches all that want it, and those that join later")
+    @Test("Progress reaches every waiter with a handler")
     func progress() throws {
         let told = Mutex<[String]>([])
         let handler: @Sendable (String) -> ProgressHandler = { name in
@@ -310,7 +310,7 @@ struct WorkTableTests {
         #expect(told.withLock { $0 } == ["a 2 4", "b 2 4", "b 3 -1"])
     }
 
-    @Test("Cancelling by key ends what is meant and running, for all")
+    @Test("Cancelling by key abandons only matching work")
     func cancelling() throws {
         let waiters = (0..<4).map { _ in Waiter() }
         let first = try #require(start(waiters[0], "a"))
@@ -326,7 +326,7 @@ struct WorkTableTests {
 
     enum End: CaseIterable { case end, deliverThenEnd, leave }
 
-    @Test("Nothing is retained after the end", arguments: End.allCases)
+    @Test("Ended work retains no waiter", arguments: End.allCases)
     func released(_ end: End) {
         weak var weakWork: Work?
         weak var weakWaiter: Waiter?

@@ -5,7 +5,7 @@ import Testing
 @testable import KFLists
 @testable import KFPipeline
 
-@Suite("Understanding lists")
+@Suite("The parser of lists")
 struct ListParserTests {
     private func items(_ text: String, _ format: ListFormat, _ change: (inout ListOptions) -> Void = { _ in }) throws
         -> [PrefetchItem]
@@ -29,7 +29,7 @@ struct ListParserTests {
     }
 
     @Test(
-        "a line is taken as hand-made lists have it",
+        "Hand-made lines are read without quotes and comments",
         arguments: [
             ("\"http://h/a\"", "http://h/a"), ("'http://h/a'", "http://h/a"), ("  \"http://h/a\",\r", "http://h/a"),
             ("\"http://h/a b #1\"  # the cat", "http://h/a%20b%20"), ("http://h/a # the cat", "http://h/a"),
@@ -43,7 +43,7 @@ struct ListParserTests {
     }
 
     @Test(
-        "a line that is no single source is refused with its reason",
+        "A line with several sources is refused with its reason",
         arguments: [
             ("http://h/a http://h/b", "two URLs"), ("http://h/a, https://h/b", "two URLs"),
             ("\"http://h/a", "not closed"), ("'http://h/a'b", "closing quote"), ("http://h b/a", "host"),
@@ -57,7 +57,7 @@ struct ListParserTests {
         #expect(error.message.contains(reason) && found.text == line, "\(error.message)")
     }
 
-    @Test("objects are recognised line by line, unless a format is given")
+    @Test("Objects are recognised line by line")
     func mixed() throws {
         let text = "http://h/a\n{\"url\":\"http://h/b\"}\n# c\n {\"url\":\"http://h/c\"}\n"
         #expect(try items(text, .lines).map(url) == ["http://h/a", "http://h/b", "http://h/c"])
@@ -70,7 +70,7 @@ struct ListParserTests {
     }
 
     @Test(
-        "a path finds every URL of an object",
+        "A member path finds every URL of an object",
         arguments: [
             (#"{"a":{"b":"http://h/1"}}"#, "a.b", ["http://h/1"]),
             (#"{"a.b":"http://h/1","a":{"b":"http://h/2"}}"#, "a.b", ["http://h/1"]),
@@ -94,7 +94,7 @@ struct ListParserTests {
         #expect(found.allSatisfy { $0.record.elementsEqual("\(object)\n".utf8) })
     }
 
-    @Test("the URLs of one object share its columns, or have one each; no two of them get one key")
+    @Test("The URLs of one object get keys of their own")
     func pathColumns() throws {
         let object =
             #"{"id":7,"h":{"A":"b"},"images":[{"url":"http://h/1","sku":"x"},{"sku":"y"},{"url":"http://h/3","sku":"z"}]}"#
@@ -124,7 +124,7 @@ struct ListParserTests {
         #expect(error.message.contains("u[]"))
     }
 
-    @Test("a list in which no object has the member is unusable; one that some lack is not")
+    @Test("A list whose objects all lack the URL is refused")
     func noMember() throws {
         for text in ["[{\"url\":\"http://h/a\"}]\n", " [\n"] {
             #expect(throws: ListProblem.unusable("it is a JSON array; jq -c '.[]' makes a list of it")) {
@@ -137,15 +137,14 @@ struct ListParserTests {
         #expect(try items(lacking + "{\"url\":\"http://h/a\"}\n", .jsonl).count == 3)
     }
 
-    @Test("a plain line is one URL, commas and quotes and all")
+    @Test("A plain line is one URL, even with commas and quotes")
     func lines() throws {
         let found = try items("# c\n\n  \nhttp://h/a,b.png\nhttp://h/\"c\n", .lines)
         #expect(try found.map(url) == ["http://h/a,b.png", "http://h/\"c"])
         #expect(found.map(\.line) == [4, 5])
     }
 
-    @Test(
-        "control characters, NUL and CR inside are refused with their line", arguments: ["\u{0}", "\r", "\t", "\u{7f}"])
+    @Test("A control character refuses its line only", arguments: ["\u{0}", "\r", "\t", "\u{7f}"])
     func controls(character: String) throws {
         let found = try items("http://h/a\nhttp://h/\(character)b\nhttp://h/c\n", .lines)
         #expect(found.map(\.line) == [1, 2, 3])
@@ -161,7 +160,7 @@ struct ListParserTests {
         options.processColumn = .name("processor")
     }
 
-    @Test("the columns of a csv are found by name, whatever their order and case")
+    @Test("The columns of a csv are found by name")
     func csv() throws {
         let text =
             "Name,processor,URL,headers,KEY\r\ncat,resize:10x10,http://h/a,\"A: b\nC:d \",k\r\n,,\"http://h/b,c\",,\r\n"
@@ -176,7 +175,7 @@ struct ListParserTests {
         #expect(String(decoding: found[1].header, as: UTF8.self) == "Name,processor,URL,headers,KEY\r\n")
     }
 
-    @Test("--url-column: a name, a number, or neither")
+    @Test("The URL column is a name or a number")
     func urlColumn() throws {
         #expect(try items("id,Img\n1,http://h/a\n", .csv) { $0.urlColumn = .name("img") }.map(url) == ["http://h/a"])
         #expect(try items("1\thttp://h/a\n2\thttp://h/b\n", .tsv) { $0.urlColumn = .number(2) }.count == 2)
@@ -204,7 +203,7 @@ struct ListParserTests {
         #expect(throws: ListProblem.self) { try items("id,a\n1,http://h/a\n", .csv) { $0.urlColumn = .name("b") } }
     }
 
-    @Test("bad records are refused one by one")
+    @Test("Bad records are refused one by one")
     func badRecords() throws {
         let csv = try items("url,processor\nhttp://h/a,nonsense:1\n\"http://h/b\"x,\n,\nhttp://h/c,\n", .csv) {
             $0.processColumn = .name("processor")
@@ -231,7 +230,7 @@ struct ListParserTests {
     }
 
     @Test(
-        "what no option names is passed over: keys, names, headers and processors of a list",
+        "A list's columns count only when an option names them",
         arguments: [
             (ListFormat.csv, "url,key,name,headers,processor\nhttp://h/a,http://bank/logo.png,n,A: b,resize:1x1\n"),
             (.tsv, "url\tkey\tname\theaders\tprocessor\nhttp://h/a\thttp://bank/logo.png\tn\tA: b\tresize:1x1\n"),
@@ -247,7 +246,7 @@ struct ListParserTests {
     }
 
     @Test(
-        "a list's key is never that of a URL, a file or bytes",
+        "A list's key never equals that of a URL or file",
         arguments: ["http://bank/logo.png", "HTTPS://bank/", "file:///etc/x?size=1", "sha256:00", "data:,x", "key:a"])
     func givenKeys(key: String) throws {
         let text = "{\"url\":\"http://evil/x\",\"key\":\"\(key)\"}\n"
@@ -260,7 +259,7 @@ struct ListParserTests {
     }
 
     @Test(
-        "headers that end the request, change whom it is for, or ask for something else are refused",
+        "A header that could change the request is refused",
         arguments: [
             ("X", "a\\r\\nHost: bank"), ("X", "a\\nB: c"), ("X", "a\\u0000"), ("X\\r\\nY", "a"), ("X Y", "a"),
             ("", "a"),
@@ -274,7 +273,7 @@ struct ListParserTests {
         #expect(found.headers.isEmpty)
     }
 
-    @Test("a URL or a key of more than 64 KiB is refused")
+    @Test("A URL or a key of more than 64 KiB is refused")
     func longNames() throws {
         let long = String(repeating: "x", count: 70_000)
         let url = try items("http://h/\(long)\n", .lines)
@@ -283,7 +282,7 @@ struct ListParserTests {
         #expect(throws: KingfisherError.self) { try key[0].source.get() }
     }
 
-    @Test("the shards of a list are disjoint and together all of it, bad lines included")
+    @Test("The shards of a list are disjoint and complete")
     func shards() throws {
         let text = (0..<300).map { "http://h/\($0)\n" }.joined() + "bad line\nhttp://h/0\n"
         let parts = try (0..<4).map { index in
@@ -304,7 +303,7 @@ struct ListParserTests {
     }
 
     @Test(
-        "every item is in exactly one shard, by host all items of a host in the same one",
+        "Shards by host keep each host in one shard",
         arguments: ListShard.Criterion.allCases, [1, 2, 3, 7])
     func shardsByHost(_ criterion: ListShard.Criterion, count: Int) throws {
         let hosts = (0..<40).flatMap { number in
@@ -338,7 +337,7 @@ struct ListParserTests {
         #expect(part("h7.example") == [Int(prefix % UInt64(count))])
     }
 
-    @Test("local files only when they are allowed")
+    @Test("Local files need permission")
     func local() throws {
         #expect(throws: KingfisherError.self) { try items("/etc/hostname\n", .lines)[0].source.get() }
         let found = try items("/\nhttp://h/a\nfile:///etc/passwd\n/etc/passwd\n", .lines) { $0.allowsLocal = true }
@@ -346,7 +345,7 @@ struct ListParserTests {
         #expect(try found[2].source.get().cacheKey == found[3].source.get().cacheKey)
     }
 
-    @Test("formats go by the name, gzipped or not")
+    @Test("The file name decides the format of a list")
     func formats() {
         let names = ["a.csv", "a.CSV.GZ", "b.tsv", "dir.csv/list", "c.jsonl", "c.ndjson.gz", "-", "d.txt", "csv"]
         #expect(
@@ -357,7 +356,7 @@ struct ListParserTests {
 
     private func columns(_ item: PrefetchItem) -> String? { item.recordColumns.map { StrictJSON.object($0).json } }
 
-    @Test("A record carries its columns, without headers and user info")
+    @Test("A record carries its columns without headers and user info")
     func columnsOfRecords() throws {
         let csv = try items(
             "id,url,auth,id,\n1,http://u:p@h/a?b,X: s,\"x \"\"y\"\", z\",w,more\n,\n2,http://h\n", .csv
@@ -387,7 +386,7 @@ struct ListParserTests {
             ])
     }
 
-    @Test("Names of columns stay apart, many of them too, and user info goes wherever a value is a URL")
+    @Test("Column names stay unique")
     func awkwardColumns() throws {
         let odd = try items("url,4,c\nhttp://h/a,x,y,z,w\n", .csv)
         #expect(odd.map(columns) == [#"{"url":"http://h/a","4":"x","c":"y","4_2":"z","5":"w"}"#])
@@ -403,7 +402,7 @@ struct ListParserTests {
     }
 
     @Test(
-        "Paths of headers are removed wherever they lead",
+        "A path of headers removes its member only",
         arguments: [
             ("h", #"{"a":{"h":1}}"#), ("a.h", #"{"h":{"x":1},"a":{}}"#), ("a", #"{"h":{"x":1}}"#),
             ("a.h.x", #"{"h":{"x":1},"a":{"h":1}}"#), ("nothing", #"{"h":{"x":1},"a":{"h":1}}"#),
@@ -415,7 +414,7 @@ struct ListParserTests {
         #expect(StrictJSON.object(MemberPath(path).removed(from: members)).json == rest)
     }
 
-    @Test("A csv list whose first record cannot be split is refused, and not begun with the next")
+    @Test("A csv whose header is broken is refused")
     func brokenHeader() throws {
         #expect(throws: ListProblem.self) { try items("\"id\"x,url\n1,http://h/a\n", .csv) }
     }

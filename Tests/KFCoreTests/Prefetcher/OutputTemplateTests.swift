@@ -6,7 +6,7 @@ import Testing
 @testable import KFLists
 @testable import KFPipeline
 
-@Suite("Names for copies")
+@Suite("Name templates for copies")
 struct OutputTemplateTests {
     private var names: OutputTemplate.Names {
         var names = OutputTemplate.Names()
@@ -26,7 +26,7 @@ struct OutputTemplateTests {
     )
 
     @Test(
-        "every field",
+        "Every field is replaced by its value",
         arguments: [
             ("{stem}-{hash12}.{ext}", "cat-0123456789ab.jpg"), ("{host}/{index}.{format}", "example.com_8080/7.jpeg"),
             ("{width}x{height}-{variant}", "20x10-small"), ("a{hash1}", "a0"), ("{name}", "cat.jpeg"),
@@ -37,7 +37,7 @@ struct OutputTemplateTests {
         #expect(try OutputTemplate(template).name(names, found) == name)
     }
 
-    @Test("the suffix of a name that is taken stands before the extension, and after dots in folders")
+    @Test("The suffix of a taken name stands before the extension")
     func suffix() throws {
         for (template, name) in [
             ("{stem}.{ext}", "cat-x.jpg"), ("{stem}", "cat-x"), ("v1.2/{stem}", "v1.2/cat-x"), (".{stem}", ".cat-x"),
@@ -46,7 +46,7 @@ struct OutputTemplateTests {
         }
     }
 
-    @Test("an image at the top of its host or folder has no folder")
+    @Test("An image without a folder has no folder in its name")
     func top() throws {
         var names = names
         names.folders = []
@@ -55,7 +55,7 @@ struct OutputTemplateTests {
         #expect(try OutputTemplate("{path}").name(names, found) == "cat.jpeg")
     }
 
-    @Test("the format that a template's own extension names")
+    @Test("A template's extension decides the format")
     func format() throws {
         #expect(
             try OutputTemplate("{stem}.webp").format == .webp && OutputTemplate("{stem}-{index}.JPG").format == .jpeg)
@@ -63,7 +63,7 @@ struct OutputTemplateTests {
     }
 
     @Test(
-        "what cannot be a name in the directory is refused at once",
+        "A template that could leave the directory is refused",
         arguments: [
             "", "x", "{", "}", "{stem", "stem}", "{nope}", "{hash0}", "{hash65}", "/{stem}", "../{stem}", "a/../{stem}",
             "{stem}/", "a//{stem}", "./{stem}", "{stem}\n", "{column:}", "{index:}", "{index:0}", "{index:99}",
@@ -73,7 +73,7 @@ struct OutputTemplateTests {
     }
 
     @Test(
-        "whatever a source calls itself, the name stays in the directory",
+        "A hostile source name stays in the directory",
         arguments: [
             "..", ".", "", "../../etc/passwd", "/etc/passwd", "a/b", "\u{0}", "..\\x", "-rf", "..jpg", "a..", "..",
         ])
@@ -99,20 +99,20 @@ struct OutputTemplateTests {
         }
     }
 
-    @Test("templates that tell every source apart need no memory")
+    @Test("A template with an index needs no memory of names")
     func distinct() throws {
         #expect(!OutputTemplate.standard.isDistinct && !OutputTemplate.standardOfVariants.isDistinct)
         #expect(try OutputTemplate("{index}").isDistinct && !OutputTemplate("{stem}-{hash8}").isDistinct)
         #expect(try OutputTemplate("{sha256}").isDistinct && OutputTemplate("{hash12}").isDistinct)
     }
 
-    @Test("a list's name loses the extension of a format and no other")
+    @Test("A stem loses only the extension of an image format")
     func stems() {
         #expect(
             ["cat.jpg", "cat.JPEG", "v1.2", ".png", "a"].map(OutputName.stem) == ["cat", "cat", "v1.2", ".png", "a"])
     }
 
-    @Test("a long name keeps its extension")
+    @Test("A long name keeps its extension")
     func longName() {
         let name = OutputName.safeName(String(repeating: "x", count: 300) + ".jpeg")
         #expect(name.utf8.count < 120 && name.hasSuffix(".jpeg"))

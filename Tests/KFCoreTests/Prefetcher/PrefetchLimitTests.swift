@@ -37,7 +37,7 @@ struct PrefetchLimitTests {
         }
     }
 
-    @Test("So many downloads at once, and no more", arguments: [1, 2, 5])
+    @Test("No more downloads run at once than allowed", arguments: [1, 2, 5])
     func total(_ limit: Int) async throws {
         let run = try run((0..<30).map { "http://h\($0 % 3)/\($0).png" }) { $0.maxConcurrentDownloads = limit }
         await serve(30)
@@ -45,7 +45,7 @@ struct PrefetchLimitTests {
         #expect(transport.most == limit)
     }
 
-    @Test("So many of one host at once, and the others do not wait for it")
+    @Test("A host's limit does not hold other hosts back")
     func perHost() async throws {
         // Of the first host there are more than of the others, and they come first.
         let urls = (0..<20).map { "http://a/\($0).png" } + (0..<4).map { "http://b/\($0).png" }
@@ -57,7 +57,7 @@ struct PrefetchLimitTests {
         #expect(transport.most == 4)
     }
 
-    @Test("One at a time: in the order of the sources, and a failure gives its place up")
+    @Test("A failed download gives its place to the next")
     func failing() async throws {
         let run = try run((0..<6).map { "http://h/\($0).png" }) { $0.maxConcurrentDownloads = 1 }
         while transport.urls.count < 6 || !transport.open.isEmpty {
@@ -71,7 +71,7 @@ struct PrefetchLimitTests {
         #expect(transport.most == 1)
     }
 
-    @Test("Where the downloader allows no more anyway, its own queue holds what waits")
+    @Test("The downloader's own limit applies without another one")
     func wide() async throws {
         let run = try run((0..<100).map { "http://h/\($0).png" }) { _ in }
         #expect(await eventually { transport.urls.count == 100 })

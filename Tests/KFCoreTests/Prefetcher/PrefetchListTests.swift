@@ -8,7 +8,7 @@ import Testing
 @testable import KFLists
 @testable import KFPipeline
 
-@Suite("Reading lists", .bounded)
+@Suite("The reader of lists", .bounded)
 struct PrefetchListTests {
     private let directory: TemporaryDirectory
 
@@ -39,7 +39,7 @@ struct PrefetchListTests {
 
     private func lines(_ range: Range<Int>) -> String { range.map { "http://h/\($0)\n" }.joined() }
 
-    @Test("blocks do not cut lines, plain or packed")
+    @Test("Lines across blocks stay whole, plain or compressed")
     func blocks() async throws {
         let text = lines(0..<20_000)
         let expected = (0..<20_000).map { "\($0 + 1) \($0 + 1) http://h/\($0)" }
@@ -47,13 +47,13 @@ struct PrefetchListTests {
         #expect(try await read([("a", try gzip(text))]).lines == expected)
     }
 
-    @Test("the members of a gzip file are one list")
+    @Test("The members of a gzip file are one list")
     func members() async throws {
         let data = try gzip(lines(0..<3)) + gzip("") + gzip(lines(3..<5))
         #expect(try await read([("a.gz", data)]).lines.count == 5)
     }
 
-    @Test("wherever a gzip list is torn, its whole lines are taken and the tear is an error with its line")
+    @Test("A torn gzip list yields its whole lines and an error")
     func tornGzip() async throws {
         let data = try gzip((0..<40).map { "http://h/\($0 * 7919)\n" }.joined())
         for length in 1..<data.count {
@@ -64,7 +64,7 @@ struct PrefetchListTests {
         #expect(try await read([("a.gz", data)]).problems.isEmpty)
     }
 
-    @Test("damage inside a gzip list is an error, and the next list is read")
+    @Test("A damaged gzip list does not stop the next list")
     func damagedGzip() async throws {
         var data = try gzip(lines(0..<5000))
         for index in (data.count / 2)..<(data.count / 2 + 20) { data[index] ^= 0x5a }
@@ -73,7 +73,7 @@ struct PrefetchListTests {
         #expect(lines.suffix(2).map { $0.split(separator: " ").last } == ["http://h/0", "http://h/1"])
     }
 
-    @Test("a list that is not there is named, and the others are read")
+    @Test("A missing list does not stop the others")
     func missing() async throws {
         let there = try directory.write("there", "http://h/a\n").path
         let lists = try PrefetchLists(paths: [directory.path("missing").path, directory.url.path, there])
@@ -85,7 +85,7 @@ struct PrefetchListTests {
         #expect(problems == 2)
     }
 
-    @Test("how many items there will be is told from what was read")
+    @Test("The number of items is estimated from the bytes read")
     func expected() async throws {
         let path = try directory.write("a", lines(0..<30_000)).path
         let lists = try PrefetchLists(paths: [path])
@@ -97,7 +97,7 @@ struct PrefetchListTests {
         #expect(lists.expectedItems == 30_000)
     }
 
-    @Test("after the end of a run a regular file is read on, and of a pipe what has come in whole lines")
+    @Test("After the end of a run regular files are still read")
     func finishing() async throws {
         let fifo = directory.path("fifo").path
         #expect(mkfifo(fifo, 0o600) == 0)
@@ -122,7 +122,7 @@ struct PrefetchListTests {
         #expect(count == 12_000 && unread == 2)
     }
 
-    @Test("the end of a run ends the wait for a pipe, whose unfinished line is no item")
+    @Test("The end of a run ends the wait for a pipe")
     func finishingPipe() async throws {
         let path = directory.path("fifo").path
         #expect(mkfifo(path, 0o600) == 0)
@@ -145,7 +145,7 @@ struct PrefetchListTests {
         #expect(unread == 1)
     }
 
-    @Test("lists that cannot be read are named before anything begins")
+    @Test("Unreadable lists are named before the run begins")
     func unreadable() throws {
         let there = try directory.write("there", "http://h/a\n").path
         let problems = PrefetchLists.unreadable([there, directory.path("missing").path, directory.url.path])
@@ -153,7 +153,7 @@ struct PrefetchListTests {
         #expect(problems[1].message.hasSuffix("Is a directory"), "\(problems)")
     }
 
-    @Test("an object with very many URLs is read block by block")
+    @Test("An object with very many URLs is read in blocks")
     func manyURLs() async throws {
         let object = "{\"url\":[" + Array(repeating: "\"h\"", count: 100_000).joined(separator: ",") + "]}\n"
         let path = try directory.write("a.jsonl", object + object).path
@@ -168,7 +168,7 @@ struct PrefetchListTests {
         #expect(count == 200_000)
     }
 
-    @Test("closing ends the wait for a pipe that says nothing")
+    @Test("Closing ends the wait for a silent pipe")
     func closing() async throws {
         let path = directory.path("fifo").path
         #expect(mkfifo(path, 0o600) == 0)
@@ -183,7 +183,7 @@ struct PrefetchListTests {
         }
     }
 
-    @Test("bytes that are not UTF-8 are kept as escapes")
+    @Test("Bytes other than UTF-8 are percent-encoded")
     func bytes() {
         #expect(PercentCoding.text(Array("http://h/ä".utf8)[...]) == "http://h/ä")
         #expect(PercentCoding.text((Array("http://h/".utf8) + [0xff])[...]) == "http://h/%FF")

@@ -13,7 +13,7 @@ extension PrefetchRun {
     }
 }
 
-@Suite("Whose turn it is")
+@Suite("The bookkeeping of a run")
 struct PrefetchRunTests {
     private func item(_ host: String, _ line: Int = 1) -> PrefetchItem {
         PrefetchItem(
@@ -28,7 +28,7 @@ struct PrefetchRunTests {
         PrefetchOutcome(item: item, ending: .retrieved([PrefetchResult(.failure(error))]))
     }
 
-    @Test("never more in flight than the window, and everything has its turn")
+    @Test("Items in flight never exceed the window")
     func window() {
         var run = PrefetchRun(window: 7, maxFailures: nil)
         _ = run.startsReading()
@@ -47,7 +47,7 @@ struct PrefetchRunTests {
         #expect(seen.count == 500)
     }
 
-    @Test("a run is over when nothing is read, waits or flies")
+    @Test("A run is over when no item is read, waits or flies")
     func over() throws {
         var run = PrefetchRun(window: 10, maxFailures: nil)
         let starts = [run.startsReading(), run.startsReading(), run.startsReading()]
@@ -66,7 +66,7 @@ struct PrefetchRunTests {
         #expect(run.isOver && run.progress.failed == 1)
     }
 
-    @Test("more failures than allowed stop it, and the first reason stays")
+    @Test("Too many failures stop a run, and the first reason stays")
     func maxFailures() {
         var run = PrefetchRun(window: 10, maxFailures: .count(1))
         run.count(failed(item("a")))
@@ -77,7 +77,7 @@ struct PrefetchRunTests {
         #expect(run.report.ending == .tooManyFailures)
     }
 
-    @Test("a share of failures counts from the hundredth item on")
+    @Test("A share of failures counts after a hundred items")
     func percent() {
         var progress = PrefetchProgress()
         progress.failed = 99
@@ -90,7 +90,7 @@ struct PrefetchRunTests {
         #expect(FailureLimit.count(5).isPassed(by: progress) && !FailureLimit.count(6).isPassed(by: progress))
     }
 
-    @Test("what had not begun when the end came was not tried; what was cut off is cancelled; neither has failed")
+    @Test("Unstarted items of an ended run count as not tried")
     func cancelled() throws {
         var run = PrefetchRun(window: 10, maxFailures: nil)
         _ = run.startsReading()
@@ -107,7 +107,7 @@ struct PrefetchRunTests {
         #expect(run.progress.finished == 2)
     }
 
-    @Test("after the end the list is read on, one block at a time, and everything in it is given out to be counted")
+    @Test("An ended run reads on and counts the rest")
     func rest() {
         var run = PrefetchRun(window: 10, maxFailures: nil)
         _ = run.startsReading()
@@ -127,7 +127,7 @@ struct PrefetchRunTests {
         #expect(run.isOver && run.report.unreadLists == 1)
     }
 
-    @Test("a look-up that fails leaves its items to be counted")
+    @Test("A failed look-up leaves its items to be counted")
     func lookUp() {
         var run = PrefetchRun(window: 10, maxFailures: nil)
         _ = run.startsReading()
@@ -136,7 +136,7 @@ struct PrefetchRunTests {
         #expect(left.map(\.item.line) == [1, 2] && run.report.ending == .failed(problem))
     }
 
-    @Test("what still has to be transferred is told from the look-ups, which are ahead, not from what was cached")
+    @Test("The outlook follows the look-ups ahead")
     func outlook() {
         var run = PrefetchRun(window: 10_000, maxFailures: nil)
         #expect(run.progress.outlook.transfers(unread: 100) == 100, "all may be missing at first")
@@ -169,7 +169,7 @@ struct PrefetchRunTests {
         return run
     }
 
-    @Test("what could not be stored because the cache was locked has a second turn at the end, and only one")
+    @Test("An item that met a locked cache gets one second try")
     func locked() throws {
         var run = runWithOne()
         let counted = run.land(failed(item("a"), Self.locked))
@@ -184,7 +184,7 @@ struct PrefetchRunTests {
         #expect(run.report.ending == .finished)
     }
 
-    @Test("what was postponed when the end came is given out to be counted")
+    @Test("Postponed items of an ended run are counted")
     func postponedAtEnd() {
         var run = runWithOne()
         _ = run.land(failed(item("a"), Self.locked))
@@ -194,7 +194,7 @@ struct PrefetchRunTests {
         #expect(dropped.map(\.error) == [Self.locked] && run.isOver)
     }
 
-    @Test("a failing cache ends it")
+    @Test("A failing cache ends the run")
     func cache() {
         var run = PrefetchRun(window: 10, maxFailures: nil)
         let error = KingfisherError.cacheError(reason: .diskIsFull(detail: "x"))
@@ -215,7 +215,7 @@ struct PrefetchRunTests {
         if let outcome = run.land(failed(wish.item)) { run.count(outcome) }
     }
 
-    @Test("Reading waits for the first item that has not ended, not for those after it")
+    @Test("Reading waits for the first unfinished item")
     func ahead() {
         var run = PrefetchRun(window: 1000, maxFailures: nil, maxItemsAhead: 10)
         func reads(_ run: inout PrefetchRun) -> Bool { run.startsReading() }
@@ -231,7 +231,7 @@ struct PrefetchRunTests {
         #expect(reads(&run))
     }
 
-    @Test("Records of many bytes count too")
+    @Test("Large records limit the reading ahead")
     func aheadBytes() {
         var run = PrefetchRun(window: 1000, maxFailures: nil, maxItemsAhead: 1000)
         var first: PrefetchWish?
@@ -249,7 +249,7 @@ struct PrefetchRunTests {
         #expect(goesOn)
     }
 
-    @Test("A postponed item that holds the reading up is retried before the end of the list")
+    @Test("A postponed item that holds reading up is retried early")
     func aheadPostponed() {
         var run = PrefetchRun(window: 1000, maxFailures: nil, maxItemsAhead: 2)
         _ = run.startsReading()

@@ -4,7 +4,7 @@ import Testing
 @testable import KFLists
 @testable import KFPipeline
 
-@Suite("Cutting lists into records")
+@Suite("The splitter of records")
 struct RecordSplitterTests {
     private static let csv = UInt8(ascii: ",")
 
@@ -26,7 +26,7 @@ struct RecordSplitterTests {
 
     private func cut(_ delimiter: UInt8?, _ text: String) -> [Cut] { cut(delimiter, [Array(text.utf8)]) }
 
-    @Test("lines end with LF or CRLF, the last one with nothing")
+    @Test("Lines end with LF, CRLF or the end of the file")
     func ends() {
         #expect(cut(nil, "a\nb\r\n\nc").map(\.text) == ["a", "b", "", "c"])
         #expect(cut(nil, "").isEmpty)
@@ -35,7 +35,7 @@ struct RecordSplitterTests {
         #expect(cut(nil, "a,\"b\nc\"").map(\.text) == ["a,\"b", "c\""])
     }
 
-    @Test("the bytes of a record are those that were read")
+    @Test("A record keeps the bytes that were read")
     func bytes() {
         for (delimiter, text) in [(nil, "a\r\n\nb \n c"), (Self.csv, "a,\"b\r\nc\"\r\n\"\"\"\"\n,\nx")] {
             var splitter = RecordSplitter(delimiter: delimiter)
@@ -44,7 +44,7 @@ struct RecordSplitterTests {
         }
     }
 
-    @Test("quoted fields hold delimiters, ends of lines and doubled quotes; lines are counted through them")
+    @Test("Quoted fields hold delimiters and line ends")
     func quoted() {
         let records = cut(Self.csv, "a,\"b\nc\",d\n\"e\"\"\n,f\"\ng\"h\ni\n")
         #expect(records.map(\.text) == ["a,\"b\nc\",d", "\"e\"\"\n,f\"", "g\"h", "i"])
@@ -60,7 +60,7 @@ struct RecordSplitterTests {
         #expect(cut(Self.csv, "u\r\"a\rb\rc").map { $0.problem == nil } == [true, false, true, true])
     }
 
-    @Test("a byte order mark is not part of the first record")
+    @Test("A byte order mark is not part of the first record")
     func mark() {
         #expect(cut(nil, "\u{feff}a\nb").map(\.text) == ["a", "b"])
         #expect(cut(nil, "\u{feff}").isEmpty)
@@ -68,7 +68,7 @@ struct RecordSplitterTests {
         #expect(cut(nil, [[0xef]]).count == 1)
     }
 
-    @Test("a quote that is never closed costs its line, not the list")
+    @Test("A quote that is never closed costs only its line")
     func openQuote() {
         let records = cut(Self.csv, "a\n\"b,c\nd\ne\ng")
         #expect(records.map(\.line) == [1, 2, 3, 4, 5])
@@ -80,7 +80,7 @@ struct RecordSplitterTests {
         #expect(all.last?.line == 150_001)
     }
 
-    @Test("a line that is too long is one bad record, in any number of blocks", arguments: [1 << 16, 7 << 20])
+    @Test("A line that is too long is one bad record", arguments: [1 << 16, 7 << 20])
     func tooLong(block: Int) {
         let text = Array(("a\n" + String(repeating: "x", count: 3 << 20) + "\nb\nc").utf8)
         let blocks = stride(from: 0, to: text.count, by: block).map { Array(text[$0..<min($0 + block, text.count)]) }
@@ -92,7 +92,7 @@ struct RecordSplitterTests {
         }
     }
 
-    @Test("wherever blocks are torn, the records are the same")
+    @Test("Records do not depend on the block boundaries")
     func torn() {
         let texts = [
             "\u{feff}a\r\nb\n\n c \r\n\"d\ne\"", "h1,h2\r\n\"a\"\"b\nc\",d\r\n\r\n\"open,\nx,y\n,\"\"\n",
@@ -110,7 +110,7 @@ struct RecordSplitterTests {
         }
     }
 
-    @Test("random bytes never lose a byte that is not refused, and lines are counted right")
+    @Test("Random input loses no byte and counts lines correctly")
     func random() {
         var generator = SystemRandomNumberGenerator()
         let alphabet = Array("\"\",,\n\n\r\tab#".utf8)
@@ -138,7 +138,7 @@ struct RecordSplitterTests {
         }
     }
 
-    @Test("records longer than the limit are refused at the same place, however the blocks are torn")
+    @Test("Records over the limit are refused at the same place")
     func longRecords() {
         let quoted = "url\n\"" + String(repeating: "x23456789\n", count: 140_000) + "\",y\nz\n"
         let text = Array(quoted.utf8)

@@ -13,18 +13,18 @@ struct RunDeadlineTests {
         return orders
     }
 
-    @Test("the deadline comes first, then the cut-off, then nothing")
+    @Test("The deadline comes before the cut-off")
     func phases() async {
         #expect(await orders(.zero, grace: .zero) == [.finish(.deadline), .cutOff])
     }
 
-    @Test("a run without a deadline has no limit, and one without grace has no cut-off")
-    func none() async {
+    @Test("A run without a deadline has no limit")
+    func unlimited() async {
         #expect(await orders(nil, grace: .zero).isEmpty)
         #expect(await orders(.zero, grace: nil) == [.finish(.deadline)])
     }
 
-    @Test("a cancelled wait reports nothing")
+    @Test("A cancelled wait reports nothing")
     func cancelled() async {
         let wait = Task { await orders(.seconds(3600), grace: nil) }
         wait.cancel()

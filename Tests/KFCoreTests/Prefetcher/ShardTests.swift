@@ -40,7 +40,7 @@ struct ShardTests {
         get throws { try FileManager.default.contentsOfDirectory(atPath: directory).sorted() }
     }
 
-    @Test("Names have five digits of the shard, and as many of the index as the last one needs")
+    @Test("Shard names have five digits")
     func naming() {
         let names = ShardNames(size: 10_000)
         #expect(names.sample(at: 1) == .init(shard: "00000", key: "000000000"))
@@ -57,7 +57,7 @@ struct ShardTests {
         #expect(names.isForeign(manifest: ".kf-shards-04-of-16") && !names.isForeign(manifest: ".kf-shards"))
     }
 
-    @Test("Sources of a program: rows in their order, failed ones too, and a run again skips whole shards")
+    @Test("A repeated run skips finished shards")
     func sources() async throws {
         let sources = ["a", "missing", "c", "d"]
         let report = try await run(sources)
@@ -77,7 +77,7 @@ struct ShardTests {
         #expect(error.message.contains("the list has changed"), "\(error)")
     }
 
-    @Test("Whatever of a shard's end happened before a kill, the next run makes it whole")
+    @Test("A run completes the shards of a killed one")
     func killed() async throws {
         let sources = ["a", "b", "c", "d", "e", "f"]
         _ = try await run(sources)

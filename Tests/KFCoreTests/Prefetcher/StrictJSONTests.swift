@@ -4,11 +4,11 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("JSON of lists")
+@Suite("JSON in lists")
 struct StrictJSONTests {
     private func parse(_ text: String) throws -> StrictJSON { try StrictJSON.parse(Array(text.utf8)) }
 
-    @Test("values of every kind")
+    @Test("Values of every kind are read")
     func values() throws {
         #expect(
             try parse(#" {"a":"b","c":[1,-2.5e+3,true,false,null],"d":{}} "#)
@@ -23,7 +23,7 @@ struct StrictJSONTests {
     }
 
     @Test(
-        "what is no JSON is refused",
+        "Malformed JSON is refused",
         arguments: [
             "", " ", "{", "}", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "[1,]", "[1 2]", "{a:1}", "{'a':1}", "01", "-",
             "1.",
@@ -35,7 +35,7 @@ struct StrictJSONTests {
         #expect(throws: StrictJSON.Problem.self) { try parse(text) }
     }
 
-    @Test("depth is bounded")
+    @Test("The depth of nesting is bounded")
     func depth() throws {
         _ = try parse(String(repeating: "[", count: 16) + String(repeating: "]", count: 16))
         #expect(throws: StrictJSON.Problem.self) { try parse(String(repeating: "[", count: 100_000)) }
@@ -44,7 +44,7 @@ struct StrictJSONTests {
         }
     }
 
-    @Test("it agrees with Foundation on mutations of a line, where that is as strict")
+    @Test("Every accepted text is JSON for Foundation too")
     func mutations() throws {
         let seed = Array(#"{"url":"http://h/a\u00e4.png","headers":{"A":"b\n"},"n":[-1.5e2,0,true,null]}"#.utf8)
         var generator = SystemRandomNumberGenerator()

@@ -6,7 +6,7 @@ import Testing
 @testable import KFPipeline
 @testable import KFRemote
 
-@Suite("The addresses of remotes")
+@Suite("Addresses of remotes")
 struct RemoteAddressTests {
     private static let keys = ["AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "hushhush"]
 
@@ -43,7 +43,7 @@ struct RemoteAddressTests {
     }
 
     @Test(
-        "The URL of a blob",
+        "The URL of a blob follows from the address",
         arguments: [
             ("http://h", "http://h/kf1/cas/ab/ab"), ("http://h/", "http://h/kf1/cas/ab/ab"),
             ("https://h/p", "https://h/p/kf1/cas/ab/ab"), ("https://h/p/q//", "https://h/p/q/kf1/cas/ab/ab"),
@@ -56,7 +56,7 @@ struct RemoteAddressTests {
         ])
     func urls(_ text: String, _ expected: String) throws { #expect(try url(text) == expected) }
 
-    @Test("Entries and objects have folders of their own")
+    @Test("Entries and objects have separate folders")
     func kinds() throws {
         let address = try http("http://h/p").server.address
         #expect(address.path(of: request(.entry)).hasPrefix("p/kf1/ac/ab/ab00"))
@@ -66,7 +66,7 @@ struct RemoteAddressTests {
     }
 
     @Test(
-        "User info is decoded, and stands in no name",
+        "User info is decoded and left out of the name",
         arguments: [
             ("http://ann:pa%3ass%40word@h/p", "ann", "pa:ss@word"), ("http://ann@h/p", "ann", ""),
             ("http://ann:@h/p", "ann", ""), ("http://a%2Fb:c:d@h/p", "a/b", "c:d"), ("http://:pw@h/p", "", "pw"),
@@ -79,7 +79,7 @@ struct RemoteAddressTests {
     }
 
     @Test(
-        "The name has neither slashes at its end nor parameters",
+        "The name has neither trailing slashes nor parameters",
         arguments: [
             ("https://H:1/p/?layout=bazel", "https://h:1/p"), ("http://h/", "http://h"),
             ("file:///mnt/a%20b/", "file:///mnt/a b/"), ("file:///mnt/cache", "file:///mnt/cache"),
@@ -89,7 +89,7 @@ struct RemoteAddressTests {
         #expect(try RemoteCacheLayer.layer(text, environment: [:]).name == name)
     }
 
-    @Test("An S3 bucket: the region of the address comes first, then that of the environment")
+    @Test("The region of an S3 address overrides the environment")
     func regions() throws {
         func region(_ text: String, _ environment: [String: String]) throws -> String? {
             let all = environment.merging(Self.keys) { $1 }
@@ -106,7 +106,7 @@ struct RemoteAddressTests {
     }
 
     @Test(
-        "The URL of an S3 blob",
+        "The URL of an S3 blob follows from bucket and endpoint",
         arguments: [
             ("s3://b/p", "", "https://s3.eu-1.amazonaws.com/b/p/kf1/cas/ab/ab"),
             ("s3://b", "", "https://s3.eu-1.amazonaws.com/b/kf1/cas/ab/ab"),
@@ -119,7 +119,7 @@ struct RemoteAddressTests {
         #expect(try url(text, ["AWS_REGION": "eu-1", "AWS_ENDPOINT_URL": endpoint]) == expected)
     }
 
-    @Test("S3 credentials come from the environment, both or none")
+    @Test("S3 requests are signed only with both keys")
     func keys() throws {
         let region = ["AWS_REGION": "r"]
         let signed = try bucket("s3://b/p", region.merging(Self.keys) { $1 })
@@ -133,7 +133,7 @@ struct RemoteAddressTests {
         }
     }
 
-    @Test("The reach of a layer: known for addresses, unknown for names")
+    @Test("The reach of a remote is known for IP addresses")
     func reaches() throws {
         #expect(try http("http://127.0.0.1:1/p").reach == .machine)
         #expect(try http("http://[::1]:1").reach == .machine)
@@ -143,8 +143,21 @@ struct RemoteAddressTests {
         #expect(try RemoteCacheLayer.layer("file:///mnt", environment: [:]).reach == .machine)
     }
 
+    @Test("A remote behind a proxy counts as on the internet")
+    func proxied() throws {
+        var options = TransferOptions()
+        options.proxy = "http://127.0.0.1:1"
+        func reach(_ text: String) throws -> NetworkReach? {
+            try RemoteCacheLayer.layer(text, options: options, environment: [:]).reach
+        }
+        #expect(try reach("http://cache.example.com/x") == .internet)
+        #expect(try reach("http://10.0.0.1/x") == .privateNetwork)
+        options.proxy = ""
+        #expect(try reach("http://cache.example.com/x") == nil)
+    }
+
     @Test(
-        "What is wrong is said",
+        "An error says what is wrong with an address",
         arguments: [
             ("", "must begin"), ("h/p", "must begin"), ("ftp://h/p", "must begin"), ("//h", "must begin"),
             ("http:/h", "must begin"), ("redis://h", "must begin"),
@@ -172,7 +185,7 @@ struct RemoteAddressTests {
     }
 
     @Test(
-        "An endpoint that is none is said",
+        "An invalid endpoint is reported",
         arguments: ["h:9000", "ftp://h", "s3://b", "http://", "http://h?x=1", "http://h:99999", "http://h/../x"])
     func endpoints(_ endpoint: String) {
         let found = problem("s3://b/p", ["AWS_REGION": "r", "AWS_ENDPOINT_URL": endpoint])
@@ -180,7 +193,7 @@ struct RemoteAddressTests {
     }
 
     @Test(
-        "No message has a secret",
+        "No message contains a secret",
         arguments: [
             "http://ann:hushhush@h:99999/p", "http://ann:hushhush@h/p#x", "http://ann:hushhush@h/p?x=hushhush",
             "s3://ann:hushhush@b/p", "ftp://ann:hushhush@h", "http://ann:hushhush@/p", "file://ann:hushhush@h/x",
@@ -193,7 +206,7 @@ struct RemoteAddressTests {
         #expect(found?.contains("hush") == false, "\(found ?? "accepted")")
     }
 
-    @Test("An endpoint's user info is refused or unused, and stands in no name")
+    @Test("An endpoint's user info appears in no name")
     func endpointSecrets() throws {
         let environment = ["AWS_REGION": "r", "AWS_ENDPOINT_URL": "http://ann:hushhush@h"]
         let layer = try http("s3://b/p", environment)
@@ -206,17 +219,4 @@ struct RemoteAddressTests {
 final class SilentReceiver: RemoteWaiter {
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool { true }
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) {}
-
-    @Test("The reach of a remote behind a proxy is the internet, unless its address is a number")
-    func proxied() throws {
-        var options = TransferOptions()
-        options.proxy = "http://127.0.0.1:1"
-        func reach(_ text: String) throws -> NetworkReach? {
-            try RemoteCacheLayer.layer(text, options: options, environment: [:]).reach
-        }
-        #expect(try reach("http://cache.example.com/x") == .internet)
-        #expect(try reach("http://10.0.0.1/x") == .privateNetwork)
-        options.proxy = ""
-        #expect(try reach("http://cache.example.com/x") == nil)
-    }
 }

@@ -6,17 +6,15 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("When a remote is asked", .bounded, .serialized)
+@Suite("Requests to remotes", .bounded, .serialized)
 struct RemoteAskingTests {
     private let layer = MemoryLayer()
     private let picture: [UInt8]
 
     init() throws { picture = try ManagerFixture.fixture("png/rgba.png") }
 
-    private static func none() -> ScriptedTransport { ScriptedTransport(.init(status: 500)) }
-
     @Test(
-        "Calls that want the origin, or no request at all, ask no remote",
+        "Calls that want the origin do not ask a remote",
         arguments: ["forceRefresh", "revalidate", "fromMemoryCacheOrRefresh", "offline"])
     func notAsked(_ option: String) async throws {
         try layer.put(picture)
@@ -38,7 +36,7 @@ struct RemoteAskingTests {
         #expect(reader.statistics == RemoteCounts())
     }
 
-    @Test("A refresh uploads what it brings")
+    @Test("A refresh uploads the new image")
     func refreshed() async throws {
         try layer.put(picture)
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin("png/grey.png"), writes: true)
@@ -48,9 +46,9 @@ struct RemoteAskingTests {
         #expect(layer.entry()?.object == entry.object.digest)
     }
 
-    @Test("The cache alone includes the remotes; without an image there the call fails, with no transfer")
+    @Test("Only-from-cache includes the remotes")
     func onlyFromCache() async throws {
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         await #expect(throws: KingfisherError.cacheError(reason: .imageNotExisting(key: RemoteFixture.url))) {
             try await reader.get { $0.onlyFromCache = true }
         }
@@ -60,7 +58,7 @@ struct RemoteAskingTests {
         #expect(reader.transport.requests.isEmpty)
     }
 
-    @Test("The cache alone serves a stale image of the disk, or of a remote, where the options allow that")
+    @Test("Only-from-cache serves stale images where that is allowed")
     func onlyFromCacheStale() async throws {
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
         _ = try await reader.get { $0.diskCacheExpiration = .seconds(10) }
@@ -84,7 +82,7 @@ struct RemoteAskingTests {
         #expect(reader.transport.requests.count == 1)
     }
 
-    @Test("Memory and disk come first, and lower layers, too")
+    @Test("Memory and disk come before the remotes")
     func localFirst() async throws {
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin())
         _ = try await writer.get { $0.memoryCacheExpiration = nil }
@@ -94,14 +92,14 @@ struct RemoteAskingTests {
         #expect(try await writer.get().way == .disk)
         await writer.cache.close()
         let lower = try #require(writer.cache.configuration.directory)
-        let reader = try RemoteFixture(layer, transport: Self.none(), caching: { $0.lowerLayers = [lower] })
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked(), caching: { $0.lowerLayers = [lower] })
         #expect(try await reader.get().way == .disk)
         #expect(layer.log.count == asked)
     }
 
-    @Test("Local files and other providers are not looked for in a remote")
+    @Test("Local images are not looked up in a remote")
     func providers() async throws {
-        let machine = try RemoteFixture(layer, transport: Self.none(), writes: true)
+        let machine = try RemoteFixture(layer, transport: RemoteFixture.unasked(), writes: true)
         let result = try await machine.manager.retrieveImage(
             with: .provider(CountingProvider(RemoteFixture.url, picture)), options: ManagerFixture.options())
         #expect(result.way == .fetched)
@@ -109,10 +107,10 @@ struct RemoteAskingTests {
         #expect(layer.log.isEmpty)
     }
 
-    @Test("An alternative source is looked for under its own key")
+    @Test("An alternative source is looked up under its own key")
     func alternatives() async throws {
         try layer.put(picture, for: EntryKey(key: "http://h/b.png"))
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let alternative = try RequestURL("http://h/b.png")
         let result = try await reader.get { $0.alternativeSources = [.network(alternative)] }
         #expect(result.way == .remote && result.key == "http://h/b.png")
@@ -128,7 +126,7 @@ struct RemoteAskingTests {
         }
     }
 
-    @Test("Under the HTTP policy an image is taken only for the request headers that it was chosen by")
+    @Test("An image of a remote needs matching request headers")
     func vary() async throws {
         let headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")]
         let writer = try RemoteFixture(
@@ -142,7 +140,7 @@ struct RemoteAskingTests {
         let other = try await reader.get(RemoteFixture.url, accepting("fr"))
         #expect(other.way == .fetched)
         #expect(try await other.data() == grey)
-        let third = try RemoteFixture(layer, transport: Self.none())
+        let third = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         #expect(try await third.get(RemoteFixture.url, accepting("de")).way == .remote)
         await #expect(throws: KingfisherError.self) {
             try await third.get(RemoteFixture.url, accepting("fr"))
@@ -150,7 +148,7 @@ struct RemoteAskingTests {
         #expect(try await third.get(RemoteFixture.url, accepting("de")).way == .disk)
     }
 
-    @Test("Concurrent calls with different headers do not share a look-up under the HTTP policy")
+    @Test("Calls with different headers do not share a look-up")
     func varyTogether() async throws {
         let headers = [("Vary", "Accept-Language"), ("Cache-Control", "max-age=600")]
         let writer = try RemoteFixture(
@@ -171,10 +169,10 @@ struct RemoteAskingTests {
 
     // MARK: Calls at once
 
-    @Test("Ten calls at once make one request for the entry and one for the object")
+    @Test("Ten concurrent calls read the remote once")
     func singleFlight() async throws {
         try layer.put(picture)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         layer.hold()
         let tasks = (0..<10).map { number in
             Task { try await reader.get { $0.waitForCache = number % 2 == 0 } }
@@ -190,7 +188,7 @@ struct RemoteAskingTests {
         #expect(layer.log == ["read ac", "read cas"] && reader.statistics.hits == 1)
     }
 
-    @Test("Ten calls at once whose remote has nothing make one transfer")
+    @Test("Ten concurrent calls fetch a missing image once")
     func singleMiss() async throws {
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
         layer.hold()
@@ -205,10 +203,10 @@ struct RemoteAskingTests {
         #expect(reader.statistics.misses == 1)
     }
 
-    @Test("Calls at once that allow different sizes do not get each other's images")
+    @Test("Calls with different size limits do not share images")
     func differentLimits() async throws {
         try layer.put(picture)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let limit = Int64(picture.count)
         layer.hold()
         let large = Task { try await reader.get() }
@@ -220,9 +218,9 @@ struct RemoteAskingTests {
         await #expect(throws: KingfisherError.self) { try await small.value }
     }
 
-    @Test("Images that are asked for together are asked for in one batch")
+    @Test("Images requested together are looked up in one batch")
     func batch() async throws {
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let urls = (0..<16).map { "http://h/\($0).png" }
         for url in urls { try layer.put(picture, for: EntryKey(key: url)) }
         let retrievals = try urls.map {
@@ -238,10 +236,10 @@ struct RemoteAskingTests {
 
     // MARK: Cancellation
 
-    @Test("A call that is cancelled while the remote is asked ends at once; a late answer harms nothing")
+    @Test("A cancelled call does not wait for the remote")
     func cancelled() async throws {
         try layer.put(picture)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         layer.hold()
         let task = Task { try await reader.get() }
         #expect(await layer.holds(1))
@@ -255,7 +253,7 @@ struct RemoteAskingTests {
         #expect(reader.transport.requests.isEmpty)
     }
 
-    @Test("A call that asks the remote while the cache is closed goes on to the origin, and nothing counts as dead")
+    @Test("A call goes on to the origin when the cache closes")
     func closed() async throws {
         let machine = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
         layer.hold()
@@ -271,10 +269,10 @@ struct RemoteAskingTests {
         #expect(machine.notices.value.isEmpty && machine.statistics.uploaded == 2, "\(machine.statistics)")
     }
 
-    @Test("A call that is cancelled while the object is read leaves the other waiters theirs")
+    @Test("A cancelled call does not stop the other readers")
     func oneCancelled() async throws {
         try layer.put(picture)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         layer.hold { $0.kind == .object }
         let tasks = (0..<2).map { _ in Task { try await reader.get() } }
         #expect(await layer.holds(1))
@@ -288,7 +286,7 @@ struct RemoteAskingTests {
 
     // MARK: Failing remotes
 
-    @Test("A remote that fails is a miss, and is not asked after three failures")
+    @Test("A remote is not asked again after three failures")
     func failing() async throws {
         layer.answer { _ in .failed("status 500") }
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
@@ -300,7 +298,7 @@ struct RemoteAskingTests {
         #expect(reader.notices.value == ["the remote memory is not asked for 60 s: status 500 at memory/\(path)"])
     }
 
-    @Test("A remote that refuses to be read is not asked again, and told once")
+    @Test("A remote that refuses reads is not asked again")
     func refusing() async throws {
         layer.answer("read ac", .refused("status 403"))
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
@@ -312,7 +310,7 @@ struct RemoteAskingTests {
         #expect(reader.statistics == RemoteCounts(misses: 3, errors: 1, dropped: 3))
     }
 
-    @Test("A silent remote costs its time once for all images, and rests", arguments: [false, true])
+    @Test("A silent remote delays all images only once", arguments: [false, true])
     func silent(isRequired: Bool) async throws {
         let machine = try RemoteFixture(
             layer, transport: try RemoteFixture.origin(), requires: isRequired,
@@ -331,11 +329,11 @@ struct RemoteAskingTests {
         let asked = layer.log.count
         layer.open()
         // Late answers do not bring it back, and nothing is asked during the rest.
-        #expect(await code { try await machine.get("http://h/new.png") } == (isRequired ? 3017 : nil))
+        #expect(await failure { try await machine.get("http://h/new.png") }?.errorCode == (isRequired ? 3017 : nil))
         #expect(layer.log.count == asked)
     }
 
-    @Test("An entry is read and its object fails: the origin is asked")
+    @Test("An entry without its object falls back to the origin")
     func lostObject() async throws {
         try layer.put(picture)
         layer.answer("read cas", .failed("status 502"))
@@ -348,20 +346,13 @@ struct RemoteAskingTests {
 
     // MARK: Required remotes
 
-    private func code(_ body: () async throws -> RetrieveImageResult) async -> Int? {
-        do {
-            _ = try await body()
-            return nil
-        } catch {
-            return (error as? KingfisherError)?.errorCode
-        }
-    }
-
-    @Test("Where remotes are required, one that refuses is error 3017, for every image from then on")
+    @Test("A required remote that refuses is error 3017")
     func requiredRefusal() async throws {
         layer.answer("read ac", .refused("status 401"))
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin(), requires: true)
-        for number in 0..<2 { #expect(await code { try await reader.get("http://h/\(number).png") } == 3017) }
+        for number in 0..<2 {
+            #expect(await failure { try await reader.get("http://h/\(number).png") }?.errorCode == 3017)
+        }
         #expect(reader.transport.requests.isEmpty && layer.log == ["read ac"])
         #expect(reader.cache.remoteProblem?.errorCode == 3017)
         await #expect(
@@ -372,15 +363,15 @@ struct RemoteAskingTests {
         ) { try await reader.get() }
     }
 
-    @Test("Where remotes are required, one that fails is asked again, and is error 3017 in the end")
+    @Test("A required remote that keeps failing is error 3017")
     func requiredFailure() async throws {
         layer.answer { _ in .failed("status 500") }
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin(), requires: true)
-        #expect(await code { try await reader.get() } == 3017)
+        #expect(await failure { try await reader.get() }?.errorCode == 3017)
         #expect(layer.log == ["read ac", "read ac", "read ac"] && reader.transport.requests.isEmpty)
     }
 
-    @Test("Where remotes are required, a failure that passes and a miss are none")
+    @Test("A miss of a required remote falls back to the origin")
     func requiredMiss() async throws {
         let failures = SharedValue(2)
         layer.answer { _ in
@@ -398,12 +389,12 @@ struct RemoteAskingTests {
         #expect(reader.cache.remoteProblem == nil)
     }
 
-    @Test("Where remotes are required, what the disk has is served all the same")
+    @Test("A required remote is not needed for disk hits")
     func requiredHit() async throws {
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin(), requires: true)
         _ = try await reader.get()
         layer.answer { _ in .refused("status 403") }
-        #expect(await code { try await reader.get("http://h/b.png") } == 3017)
+        #expect(await failure { try await reader.get("http://h/b.png") }?.errorCode == 3017)
         #expect(try await reader.get().way == .disk)
     }
 }

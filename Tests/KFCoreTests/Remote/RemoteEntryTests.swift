@@ -6,7 +6,7 @@ import Testing
 @testable import KFPipeline
 @testable import KFRemote
 
-@Suite("The entries of a remote")
+@Suite("Entries of a remote")
 struct RemoteEntryTests {
     private static let key = EntryKey(key: "http://h/a.png")
     private static let name = "87f5558dbbee8148d47f3a1bda92a86f58dce83c061b50d801f60ec6cd8333b5"
@@ -25,7 +25,7 @@ struct RemoteEntryTests {
     }
 
     // Computed by sha256sum.
-    @Test("Its name is the hash of the layout, the key and the identifier")
+    @Test("An entry's name is a hash of key and identifier")
     func names() {
         #expect(RemoteEntry.name(of: Self.key) == Self.name)
         #expect(
@@ -33,7 +33,7 @@ struct RemoteEntryTests {
                 == "cc17c59d6c0533914ed47db3f157452781e4405179411fccdb5d07b00804e11f")
     }
 
-    @Test("Every field survives a round trip, and the JSON is one line")
+    @Test("Every field survives a round trip through JSON")
     func roundTrip() throws {
         var entry = try #require(parsed())
         entry.pixels = PixelFacts(width: 3, height: 5, frames: 7)
@@ -58,7 +58,7 @@ struct RemoteEntryTests {
         #expect(RemoteEntry(entry.json, name: Self.name) == entry)
     }
 
-    @Test("Days are milliseconds in the JSON")
+    @Test("Days are written as milliseconds")
     func days() throws {
         var entry = try #require(parsed())
         entry.extending = .expirationTime(.days(2))
@@ -67,7 +67,7 @@ struct RemoteEntryTests {
         #expect(RemoteEntry(entry.json, name: Self.name)?.extending == .expirationTime(.seconds(172_800)))
     }
 
-    @Test("Unknown members are kept as they were, behind the known ones")
+    @Test("Unknown members are kept")
     func unknown() throws {
         let later = """
             {"a":[1,-2.5e3,null,true,false,"\\u0001\\n\\"\\\\ß"],"b":{"c":{}}}
@@ -81,7 +81,7 @@ struct RemoteEntryTests {
         #expect(text.contains("\"b\":{\"c\":{}}") && text.contains("-2.5e3") && text.contains("\\u0001\\n"))
     }
 
-    @Test("An entry of more than 16 KiB is none")
+    @Test("An entry of more than 16 KiB is refused")
     func size() throws {
         var entry = try #require(parsed())
         let empty = entry.json.count
@@ -95,7 +95,7 @@ struct RemoteEntryTests {
         }
     }
 
-    @Test("The least that an entry may say")
+    @Test("An entry needs only its required members")
     func least() throws {
         let entry = try #require(parsed())
         #expect(entry.expires == .distantFuture && entry.timeToLive == nil && entry.pixels == nil)
@@ -104,7 +104,7 @@ struct RemoteEntryTests {
     }
 
     @Test(
-        "What is wrong with one member makes it no entry",
+        "A wrong member makes an entry invalid",
         arguments: [
             ("version", "2"), ("version", "\"1\""), ("version", "1.0"), ("version", "0"),
             ("name", "\"cc17c59d6c0533914ed47db3f157452781e4405179411fccdb5d07b00804e11f\""), ("name", "1"),
@@ -129,21 +129,21 @@ struct RemoteEntryTests {
     }
 
     @Test(
-        "Text that is not one JSON object is no entry",
+        "Text other than one JSON object is refused",
         arguments: ["", "null", "[]", "{}", "{", "\u{feff}{}", "{}{}", "<html>", String(repeating: "[", count: 16_000)])
     func notAnObject(_ text: String) {
         #expect(RemoteEntry(Array(text.utf8), name: Self.name) == nil)
         #expect(RemoteEntry(Array(text.utf8) + [0xff, 0], name: Self.name) == nil)
     }
 
-    @Test("A member that stands twice makes it no entry, so that no two readers read it differently")
+    @Test("A repeated member makes an entry invalid")
     func repeated() {
         let members = Self.required.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
         #expect(RemoteEntry(Array("{\(members)}".utf8), name: Self.name) != nil)
         #expect(RemoteEntry(Array("{\(members),\"bytes\":71}".utf8), name: Self.name) == nil)
     }
 
-    @Test("A header value of up to 8 KiB is one")
+    @Test("A header value of more than 8 KiB is refused")
     func longHeaders() {
         let long = String(repeating: "x", count: 8192)
         #expect(parsed(["etag": "\"\(long)\""])?.etag?.count == 8192)
@@ -152,7 +152,7 @@ struct RemoteEntryTests {
     }
 
     @Test(
-        "Sizes in pixels that no image has are left out",
+        "Impossible pixel sizes are left out",
         arguments: [("width", "0"), ("height", "-1"), ("frames", "2147483648")])
     func pixels(_ member: String, _ value: String) throws {
         let pixels: [String: String?] = ["width": "3", "height": "5", "frames": "7"]
@@ -160,7 +160,7 @@ struct RemoteEntryTests {
         #expect(try #require(parsed(pixels.merging([member: value]) { $1 })).pixels == nil)
     }
 
-    @Test("It is expired at its time, and if it is fresh for longer than its lifetime and a day")
+    @Test("An entry expires by its time to live")
     func expired() throws {
         var entry = try #require(parsed())
         let now = Timestamp(milliseconds: 1_700_000_000_000)
@@ -175,7 +175,7 @@ struct RemoteEntryTests {
     }
 
     @Test(
-        "Times at the limits overflow nothing",
+        "Extreme times do not overflow",
         arguments: [
             ("expires", "-9223372036854775808"), ("expires", "9223372036854775806"), ("ttl", "-9223372036854775808"),
             ("ttl", "9223372036854775807"), ("stored", "-9223372036854775808"), ("stored", "9223372036854775807"),

@@ -4,7 +4,7 @@ import Testing
 @testable import KFPipeline
 @testable import KFRemote
 
-@Suite("The health of a remote")
+@Suite("Health of a remote")
 struct RemoteHealthTests {
     private let start = ContinuousClock.now
 
@@ -17,7 +17,7 @@ struct RemoteHealthTests {
         return health
     }
 
-    @Test("A new remote is asked and written to")
+    @Test("A new remote is read and written")
     func new() {
         var health = RemoteHealth()
         #expect(health.isReadable && health.isWritable && !health.isDown(at: start))
@@ -34,7 +34,7 @@ struct RemoteHealthTests {
         #expect(health.isDown(at: start) && health.uploadGate(at: start) != .open)
     }
 
-    @Test("Three failed uploads in a row end the uploads for a while, and reading goes on")
+    @Test("Three failed uploads in a row stop only the uploads")
     func failedUploads() {
         var health = RemoteHealth()
         #expect(health.note(.failed("a"), to: .upload, at: start) == nil)
@@ -49,7 +49,7 @@ struct RemoteHealthTests {
     }
 
     @Test(
-        "A success of the kind between them begins the count anew",
+        "A success of the same kind resets the count",
         arguments: [CacheLayerAnswer.done, .absent, .refusedBlob("x"), .busy(.zero)])
     func inARow(_ answer: KFRemote.CacheLayerAnswer) {
         var health = RemoteHealth()
@@ -61,7 +61,7 @@ struct RemoteHealthTests {
         #expect(!health.isDown(at: start))
     }
 
-    @Test("A success of another kind does not: a remote that loses every object is no use")
+    @Test("A success of another kind does not reset the count")
     func otherKind() {
         var health = RemoteHealth()
         for _ in 1...2 {
@@ -71,7 +71,7 @@ struct RemoteHealthTests {
         #expect(health.note(.failed("x"), to: .object, at: start) == .rests("x"))
     }
 
-    @Test("It rests for 60 s, then gets one probe, which brings it back")
+    @Test("A successful probe after 60 s ends the rest")
     func probe() {
         var health = resting()
         #expect(health.isDown(at: at(59.999)) && health.admitLookUp(at: at(59.999)) == .skip)
@@ -87,7 +87,7 @@ struct RemoteHealthTests {
         }
     }
 
-    @Test("A probe that fails is no news, and begins another rest")
+    @Test("A failed probe begins another rest")
     func failedProbe() {
         var health = resting()
         #expect(health.admitLookUp(at: at(60)) == .probe)
@@ -97,7 +97,7 @@ struct RemoteHealthTests {
         #expect(health.note(.done, to: .entry, at: at(121)) == .isBack)
     }
 
-    @Test("A probe that gets no answer begins another rest, too")
+    @Test("A silent probe begins another rest")
     func silentProbe() {
         var health = resting()
         #expect(health.admitLookUp(at: at(60)) == .probe)
@@ -106,7 +106,7 @@ struct RemoteHealthTests {
         #expect(health.admitLookUp(at: at(123)) == .probe)
     }
 
-    @Test("A probe that is told to wait brings the remote back for reading: it is not asked for probes for ever")
+    @Test("A busy answer to a probe ends the rest for reading")
     func busyProbe() {
         var health = resting()
         #expect(health.admitLookUp(at: at(60)) == .probe)
@@ -122,7 +122,7 @@ struct RemoteHealthTests {
         #expect(health.isDown(at: at(59)) && !health.isDown(at: at(60)))
     }
 
-    @Test("A refused read ends all use, for good", arguments: [RemoteHealth.Kind.entry, .object])
+    @Test("A refused read ends all use for good", arguments: [RemoteHealth.Kind.entry, .object])
     func refusedRead(_ kind: RemoteHealth.Kind) {
         var health = RemoteHealth()
         #expect(health.note(.refused("status 403"), to: kind, at: start) == .refusesReading("status 403"))
@@ -133,7 +133,7 @@ struct RemoteHealthTests {
         #expect(health.uploadGate(at: at(3600)) != .open)
     }
 
-    @Test("A refused upload ends the uploads alone")
+    @Test("A refused upload ends only the uploads")
     func refusedUpload() {
         var health = RemoteHealth()
         #expect(health.note(.refused("status 507"), to: .upload, at: start) == .refusesWriting("status 507"))
@@ -142,7 +142,7 @@ struct RemoteHealthTests {
         #expect(health.admitLookUp(at: start) == .ask && !health.isDown(at: start))
     }
 
-    @Test("A busy remote gets no uploads for the time that it states, and is read")
+    @Test("A busy remote gets no uploads for the stated time")
     func busy() {
         var health = RemoteHealth()
         #expect(health.note(.busy(.seconds(7)), to: .upload, at: start) == .asksForRest(.seconds(7)))

@@ -7,7 +7,7 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("What never reaches a remote", .bounded, .serialized)
+@Suite("Private images and remotes", .bounded, .serialized)
 struct RemotePrivacyTests {
     private let layer = MemoryLayer()
     private let picture: [UInt8]
@@ -47,15 +47,15 @@ struct RemotePrivacyTests {
         #expect(machine.statistics == RemoteCounts(), comment)
     }
 
-    @Test("Images of URLs with user info", arguments: ["http://ann:word@h/a.png", "http://ann@h/a.png"])
+    @Test("Images of URLs with user info stay local", arguments: ["http://ann:word@h/a.png", "http://ann@h/a.png"])
     func userInfo(_ url: String) async throws { try await expectPrivate(url) { _ in } }
 
-    @Test("Images for credentials, under the URL and under a key of the program", arguments: [nil, "mine"])
+    @Test("Images fetched with credentials stay local", arguments: [nil, "mine"])
     func credentials(_ key: String?) async throws {
         try await expectPrivate(cacheKey: key) { $0.request.credentials = Credentials(user: "ann", password: "word") }
     }
 
-    @Test("Images for a netrc file or a cookie jar, even an empty one", arguments: [nil, "mine"])
+    @Test("Images fetched with a netrc file or cookie jar stay local", arguments: [nil, "mine"])
     func files(_ key: String?) async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("file", "")
@@ -64,14 +64,14 @@ struct RemotePrivacyTests {
     }
 
     @Test(
-        "Images for headers that may identify a user",
+        "Images fetched with identifying headers stay local",
         arguments: ["Authorization", "authorization", "Cookie", "X-Api-Key", "X-Forwarded-For", "Accept"],
         [nil, "mine"])
     func headers(_ name: String, _ key: String?) async throws {
         try await expectPrivate(cacheKey: key) { $0.request.headers = [("Accept-Language", "de"), (name, "secret")] }
     }
 
-    @Test("Images for a request modifier or a redirect handler, named or not", arguments: [nil, "mine"])
+    @Test("Images fetched with modifiers or redirect handlers stay local", arguments: [nil, "mine"])
     func hooks(_ key: String?) async throws {
         for identity in [nil, "", "ann"] {
             try await expectPrivate(cacheKey: key, "modifier \(identity ?? "nil")") {
@@ -83,18 +83,10 @@ struct RemotePrivacyTests {
         }
     }
 
-    private final class Responder: AuthenticationChallengeResponsible {
-        let cacheIdentity: String?
-
-        init(_ identity: String?) { cacheIdentity = identity }
-
-        func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer { .performDefaultHandling }
-    }
-
-    @Test("Images for a challenge responder with a name", arguments: [nil, "mine"])
+    @Test("Images fetched with a named responder stay local", arguments: [nil, "mine"])
     func responder(_ key: String?) async throws {
         let machine = try machine()
-        let responder = Responder("ann")
+        let responder = Responder(identity: "ann")
         machine.manager.downloader.authenticationChallengeResponder = responder
         let resource = ImageResource(downloadURL: try RequestURL(RemoteFixture.url), cacheKey: key)
         _ = try await machine.manager.retrieveImage(with: .network(resource), options: ManagerFixture.options())
@@ -102,7 +94,24 @@ struct RemotePrivacyTests {
         #expect(layer.log.isEmpty)
     }
 
-    @Test("Local images, whatever their key looks like")
+    @Test("Images that needed a responder's credential stay local")
+    func unnamedResponder() async throws {
+        let fixture = try ManagerFixture(
+            transport: HookedTransport(body: picture, redirects: false, challenges: true),
+            caching: { [layer] in
+                $0.remotes = [layer]
+                $0.writesToRemote = true
+            })
+        let responder = Responder(.useCredential(Credentials(user: "ann", password: "word")))
+        fixture.manager.downloader.authenticationChallengeResponder = responder
+        for options in [ManagerFixture.options(), try ManagerFixture.resized { $0.cacheOriginalImage = true }] {
+            #expect(try await fixture.get(options).way == .fetched)
+        }
+        await fixture.manager.cache.close()
+        #expect(layer.blobs.isEmpty && !layer.log.contains { $0.hasPrefix("write") || $0.hasPrefix("check") })
+    }
+
+    @Test("Local images are never uploaded")
     func providers() async throws {
         let machine = try machine()
         let directory = try TemporaryDirectory()
@@ -125,7 +134,7 @@ struct RemotePrivacyTests {
         #expect(layer.log.isEmpty && layer.blobs.isEmpty)
     }
 
-    @Test("Neutral headers, a proxy and terms of trust are no reason")
+    @Test("Neutral headers do not keep an image local")
     func neutral() async throws {
         let machine = try machine()
         _ = try await machine.get {
@@ -147,7 +156,7 @@ struct RemotePrivacyTests {
     // MARK: Responses
 
     @Test(
-        "Responses that only one user may keep are fetched and not uploaded, whatever the policy",
+        "Private responses are not uploaded",
         arguments: [
             ("Cache-Control", "private"), ("Cache-Control", "no-store"), ("cache-control", "max-age=60, PRIVATE"),
             ("Cache-Control", "private=\"set-cookie\""), ("Cache-Control", "public, no-store, max-age=9"),
@@ -193,7 +202,7 @@ struct RemotePrivacyTests {
         #expect(machine.statistics.uploaded == 1 && layer.blobs.isEmpty)
     }
 
-    @Test("An image that was fetched for a user is not uploaded when another call without secrets processes it")
+    @Test("A user's image is not uploaded after a later processing")
     func processedLater() async throws {
         let machine = try machine()
         // The program says that both have the same image.
@@ -211,7 +220,7 @@ struct RemotePrivacyTests {
         #expect(layer.blobs.isEmpty && machine.statistics.uploaded == 0 && machine.statistics.dropped == 0)
     }
 
-    @Test("An entry holds no URL and no part of one, whatever the query contains")
+    @Test("An entry contains no part of its URL")
     func noURL() async throws {
         let machine = try machine([("ETag", "\"1\""), ("Cache-Control", "max-age=60")])
         let url = "https://h.example/path/image-7.png?X-Amz-Signature=S3CRET&user=ann"
@@ -234,7 +243,7 @@ struct RemotePrivacyTests {
     private static let reaches: [NetworkReach] = [.machine, .privateNetwork, .internet]
 
     @Test(
-        "An image is not uploaded to a remote that is further away than its origin",
+        "An image is not uploaded beyond the reach of its origin",
         arguments: [("127.0.0.1", 0), ("", 0), ("10.0.0.1", 1), ("fd00::1", 1), ("8.8.8.8", 2)])
     func reach(_ address: String, _ reach: Int) async throws {
         for (distance, layerReach) in Self.reaches.enumerated() {
@@ -264,7 +273,7 @@ struct RemotePrivacyTests {
         }
     }
 
-    @Test("The reach of a remote that is not known is found out before the first upload")
+    @Test("An unknown reach is found out before the first upload")
     func unknownReach() async throws {
         for (found, count) in [(NetworkReach.internet, 0), (.machine, 1)] {
             let layer = MemoryLayer(reach: nil)
@@ -283,7 +292,7 @@ struct RemotePrivacyTests {
         }
     }
 
-    @Test("A remote whose reach stays unknown counts as on the internet")
+    @Test("A remote of unknown reach counts as on the internet")
     func neverKnown() async throws {
         layer.reach = nil
         let machine = try machine(address: "192.168.1.1")
@@ -292,44 +301,12 @@ struct RemotePrivacyTests {
         #expect(layer.blobs.isEmpty)
     }
 
-    @Test("A layer of a program is on the internet unless it says otherwise")
+    @Test("A program's layer is on the internet by default")
     func standard() {
         final class Plain: CacheLayer {
             let name = "plain"
             func start(_ requests: [CacheLayerRequest]) {}
         }
         #expect(Plain().reach == .internet)
-    }
-}
-
-@Suite("Personal images and remotes", .bounded, .serialized)
-struct RemotePersonalTests {
-    private final class Responder: AuthenticationChallengeResponsible {
-        func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer {
-            .useCredential(Credentials(user: "ann", password: "word"))
-        }
-    }
-
-    @Test("An image that needed the answer of a responder without a name is not uploaded, in no form")
-    func responder() async throws {
-        let layer = MemoryLayer()
-        let picture = try ManagerFixture.fixture("png/rgba.png")
-        let fixture = try ManagerFixture(
-            transport: HookedTransport(body: picture, redirects: false, challenges: true),
-            caching: {
-                $0.remotes = [layer]
-                $0.writesToRemote = true
-            })
-        let responder = Responder()
-        fixture.manager.downloader.authenticationChallengeResponder = responder
-        let source = Source.network(try RequestURL(RemoteFixture.url))
-        for options in [
-            ManagerFixture.options(), try ManagerFixture.resized { $0.cacheOriginalImage = true },
-        ] {
-            let result = try await fixture.manager.retrieveImage(with: source, options: options)
-            #expect(result.way == .fetched)
-        }
-        await fixture.manager.cache.close()
-        #expect(layer.blobs.isEmpty && !layer.log.contains { $0.hasPrefix("write") || $0.hasPrefix("check") })
     }
 }

@@ -20,8 +20,6 @@ struct RemoteProcessingTests {
         made = try ManagerFixture.fixture("png/one-pixel.png")
     }
 
-    private static func none() -> ScriptedTransport { ScriptedTransport(.init(status: 500)) }
-
     private func resized(
         _ machine: RemoteFixture, _ chain: String = chain, _ change: (inout KingfisherOptions) -> Void = { _ in }
     ) async throws -> RetrieveImageResult {
@@ -34,7 +32,7 @@ struct RemoteProcessingTests {
 
     private func digest(_ bytes: [UInt8]) -> Digest { bytes.withUnsafeBytes { SHA256.hash($0) } }
 
-    @Test("What one machine has processed, another neither fetches nor processes")
+    @Test("A processed image is fetched and processed by one machine only")
     func hit() async throws {
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
         let first = try await resized(writer) { $0.cacheOriginalImage = true }
@@ -42,7 +40,7 @@ struct RemoteProcessingTests {
         await writer.drain()
         #expect(writer.statistics.uploaded == 2 && layer.entryCount == 2)
         #expect(layer.entry(Self.target)?.original == digest(picture) && layer.entry()?.original == nil)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let processor = CountingProcessor(Self.chain)
         let result = try await reader.get { $0.processor = processor }
         #expect(result.way == .remote && processor.count == 0)
@@ -54,31 +52,31 @@ struct RemoteProcessingTests {
         #expect(entry.original == digest(picture))
     }
 
-    @Test("It is taken if it was made from the original that the remote has, or if the remote has none")
+    @Test("A processed image is taken if its original matches")
     func tied() async throws {
         for hasOriginal in [true, false] {
             let layer = MemoryLayer()
             if hasOriginal { try layer.put(picture) }
             try layer.put(made, for: Self.target) { $0.original = digest(picture) }
-            let reader = try RemoteFixture(layer, transport: Self.none())
+            let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
             let result = try await resized(reader)
             #expect(result.way == .remote)
             #expect(try await result.data() == made)
         }
     }
 
-    @Test("One that is tied to another original is not taken: the remote's original is processed here")
+    @Test("A processed image of another original is not taken")
     func tiedToAnother() async throws {
         try layer.put(picture)
         try layer.put(made, for: Self.target) { $0.original = digest(made) }
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let result = try await resized(reader)
         #expect(result.way == .remote && result.facts.width != 1)
         #expect(reader.statistics == RemoteCounts(hits: 1))
         #expect(try #require(try reader.entry(Self.target)).original == digest(picture))
     }
 
-    @Test("One that names no original is not taken, nor an original that names one")
+    @Test("A processed image without an original is not taken")
     func untied() async throws {
         try layer.put(made, for: Self.target)
         try layer.put(picture) { $0.original = digest(made) }
@@ -88,7 +86,7 @@ struct RemoteProcessingTests {
         #expect(reader.statistics.misses == 1 && layer.count("read cas") == 0)
     }
 
-    @Test("Where the processed image is missing, expired or damaged, the original is used", arguments: 0..<3)
+    @Test("The original replaces a missing processed image", arguments: 0..<3)
     func original(_ number: Int) async throws {
         try layer.put(picture)
         switch number {
@@ -100,14 +98,14 @@ struct RemoteProcessingTests {
             }
         default: layer.putEntry([0x7b], for: Self.target)
         }
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let result = try await resized(reader)
         #expect(result.way == .remote && result.facts.width == 20 && result.facts.height == 10)
         #expect(reader.transport.requests.isEmpty)
         #expect(reader.statistics.errors == (number == 2 ? 1 : 0))
     }
 
-    @Test("An expired original of the remote is confirmed, and the image is made of it")
+    @Test("An expired original is confirmed and processed")
     func expiredOriginal() async throws {
         try layer.put(picture) {
             $0.expires = Timestamp(milliseconds: 1_699_999_999_999)
@@ -130,7 +128,7 @@ struct RemoteProcessingTests {
     }
 
     @Test(
-        "A processed image of a cached original is uploaded only if the remote has the original",
+        "A derived image is uploaded only beside its original",
         arguments: [true, false])
     func derived(hasOriginal: Bool) async throws {
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
@@ -145,7 +143,7 @@ struct RemoteProcessingTests {
         #expect(writer.statistics.dropped == 0 && writer.statistics.errors == 0)
     }
 
-    @Test("A processed image is not uploaded if the remote has another image under the name of its original")
+    @Test("A processed image is not uploaded beside another original")
     func planted() async throws {
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
         _ = try await writer.get()
@@ -157,7 +155,7 @@ struct RemoteProcessingTests {
         #expect(layer.entry(Self.target) == nil && writer.statistics.uploaded == 1)
     }
 
-    @Test("A processed image is not stored or uploaded where the options store only the original")
+    @Test("Only the original is uploaded where only it is stored")
     func onlyOriginal() async throws {
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
         _ = try await resized(writer) {
@@ -168,10 +166,10 @@ struct RemoteProcessingTests {
         #expect(layer.entryCount == 1 && layer.entry() != nil)
     }
 
-    @Test("What a writer makes of the remote's original is uploaded, the original is not sent again")
+    @Test("An image made of the remote's original is uploaded alone")
     func madeOfRemote() async throws {
         try layer.put(picture)
-        let writer = try RemoteFixture(layer, transport: Self.none(), writes: true)
+        let writer = try RemoteFixture(layer, transport: RemoteFixture.unasked(), writes: true)
         let result = try await resized(writer) { $0.cacheOriginalImage = true }
         #expect(result.way == .remote)
         await writer.drain()
@@ -182,11 +180,11 @@ struct RemoteProcessingTests {
         #expect(layer.entryCount == 4 && writer.statistics.errors == 0)
     }
 
-    @Test("What a writer makes of the original of a remote that it does not write to is not uploaded")
+    @Test("An image made of a read-only remote's original is not uploaded")
     func madeOfSecondRemote() async throws {
         let second = MemoryLayer("second")
         try second.put(picture)
-        let writer = try RemoteFixture(layer, second, transport: Self.none(), writes: true)
+        let writer = try RemoteFixture(layer, second, transport: RemoteFixture.unasked(), writes: true)
         #expect(try await resized(writer).way == .remote)
         await writer.drain()
         #expect(layer.blobs.isEmpty && writer.statistics == RemoteCounts(hits: 1))
@@ -207,10 +205,10 @@ struct RemoteProcessingTests {
         ).map { try $0.get() }
     }
 
-    @Test("Variants are made of the remote's original, which is read once")
+    @Test("Variants share one read of the remote's original")
     func variantsOfOriginal() async throws {
         try layer.put(picture)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let alone = try ManagerFixture()
         let results = try await variants(reader)
         #expect(results.map(\.way) == [.remote, .remote, .remote])
@@ -233,11 +231,11 @@ struct RemoteProcessingTests {
         await writer.drain()
         #expect(writer.statistics.uploaded == 4 && layer.entryCount == 4)
         #expect(layer.entry(Self.target)?.original == digest(picture))
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         #expect(try await resized(reader).way == .remote)
     }
 
-    @Test("Variants of an expired original of the remote are made when the origin confirms it")
+    @Test("Variants of an expired original wait for its confirmation")
     func variantsOfExpired() async throws {
         try layer.put(picture) {
             $0.expires = Timestamp(milliseconds: 1_699_999_999_999)

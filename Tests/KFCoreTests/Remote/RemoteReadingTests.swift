@@ -28,7 +28,7 @@ struct RemoteReadingTests {
     /// An origin whose picture is `other`, so that it cannot be taken for the remote's.
     private func origin() -> ScriptedTransport { RemoteFixture.origin(of: other) }
 
-    @Test("What one machine has fetched, another gets without a request to the origin")
+    @Test("An image fetched by one machine serves another")
     func hit() async throws {
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
         #expect(try await writer.get().way == .fetched)
@@ -46,14 +46,14 @@ struct RemoteReadingTests {
         #expect(layer.count("write ac") == 1, "a reader uploads nothing")
     }
 
-    @Test("A miss asks for the entry alone, then the origin")
+    @Test("A miss reads only the entry")
     func miss() async throws {
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
         #expect(try await reader.get().way == .fetched)
         #expect(layer.log == ["read ac"] && reader.statistics == RemoteCounts(misses: 1))
     }
 
-    @Test("Its expiry, lifetime and extension are those of the writer, and are not begun anew")
+    @Test("A reader keeps the writer's expiry")
     func expiry() async throws {
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
         let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
@@ -73,7 +73,7 @@ struct RemoteReadingTests {
         await #expect(throws: KingfisherError.self) { try await reader.get { $0.onlyFromCache = true } }
     }
 
-    @Test("An entry that never expires never does there either; a read extends by the writer's time")
+    @Test("A reader extends an entry by the writer's time")
     func extending() async throws {
         try layer.put(picture) {
             $0.expires = .distantFuture
@@ -119,7 +119,7 @@ struct RemoteReadingTests {
     }
 
     @Test(
-        "A remote that lies is a miss: the origin's image is served, and the lie is counted and told once",
+        "A damaged blob is a miss and is reported once",
         arguments: Lie.allCases, [true, false])
     func lies(_ lie: Lie, usesMemory: Bool) async throws {
         try put(lie)
@@ -132,7 +132,7 @@ struct RemoteReadingTests {
         #expect(try #require(try reader.entry()).object.size == Int64(other.count))
     }
 
-    @Test("Large objects that go to a file are verified, too", arguments: [false, true])
+    @Test("Large objects are verified too", arguments: [false, true])
     func largeLie(isDamaged: Bool) async throws {
         let large = try ManagerFixture.fixture("png/rgb.png")
         #expect(large.count > BodySink.memoryLimit)
@@ -146,7 +146,7 @@ struct RemoteReadingTests {
         #expect(reader.statistics.hits == (isDamaged ? 0 : 1))
     }
 
-    @Test("A writer replaces what was wrong in the first remote", arguments: [Lie.hash, .shorter, .missing, .json])
+    @Test("A writer replaces a damaged blob", arguments: [Lie.hash, .shorter, .missing, .json])
     func replaced(_ lie: Lie) async throws {
         try put(lie)
         let body = picture
@@ -159,7 +159,7 @@ struct RemoteReadingTests {
         #expect(try await reader.get().data() == picture)
     }
 
-    @Test("The same damage of many images is told once and counted for each")
+    @Test("The same damage of many images is reported once")
     func toldOnce() async throws {
         for number in 0..<4 { layer.putEntry([0x7b], for: EntryKey(key: "http://h/\(number).png")) }
         let reader = try RemoteFixture(layer, transport: origin())
@@ -169,7 +169,7 @@ struct RemoteReadingTests {
     }
 
     @Test(
-        "Times at the limits of their type are stored without harm",
+        "Extreme times do no harm",
         arguments: Self.limits)
     func limitsOfTimes(_ times: [Int64]) async throws {
         try layer.put(picture) {
@@ -186,7 +186,7 @@ struct RemoteReadingTests {
 
     // MARK: Where the bytes come from
 
-    @Test("An object that the disk has under another key is not read from the remote")
+    @Test("An object that is already on the disk is not read")
     func sameObject() async throws {
         let body = picture
         let reader = try RemoteFixture(layer, transport: ScriptedTransport(.init(body: body)))
@@ -198,7 +198,7 @@ struct RemoteReadingTests {
         #expect(try await reader.get().way == .disk)
     }
 
-    @Test("An object on the disk that is damaged is read from the remote")
+    @Test("An object damaged on the disk is read from the remote")
     func damagedObject() async throws {
         let body = picture
         let reader = try RemoteFixture(layer, transport: ScriptedTransport(.init(body: body)))
@@ -215,7 +215,7 @@ struct RemoteReadingTests {
         #expect(layer.count("read cas") == 1 && reader.notices.value.isEmpty)
     }
 
-    @Test("Two remotes are asked in their order, the second only after a miss")
+    @Test("The second remote is asked only after a miss")
     func order() async throws {
         let second = MemoryLayer("second")
         try second.put(picture)
@@ -228,7 +228,7 @@ struct RemoteReadingTests {
         #expect(second.log.count == 2)
     }
 
-    @Test("Where the first remote lies or fails, the second has the image", arguments: [true, false])
+    @Test("The second remote serves an image that the first lost", arguments: [true, false])
     func second(isLie: Bool) async throws {
         let second = MemoryLayer("second")
         try second.put(picture)
@@ -240,7 +240,7 @@ struct RemoteReadingTests {
         #expect(reader.statistics == RemoteCounts(hits: 1, errors: 1))
     }
 
-    @Test("Uploads go to the first remote, and hits of the second are not copied there")
+    @Test("Uploads go only to the first remote")
     func firstIsWritten() async throws {
         let second = MemoryLayer("second")
         try second.put(picture)
@@ -251,7 +251,7 @@ struct RemoteReadingTests {
         #expect(layer.entryCount == 1 && second.entryCount == 1 && second.count("write ac") == 0)
     }
 
-    @Test("Without a disk cache the image is delivered, and kept in memory")
+    @Test("An image is delivered without a disk cache")
     func noDisk() async throws {
         try layer.put(picture)
         let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked(), disk: false)
@@ -262,7 +262,7 @@ struct RemoteReadingTests {
         #expect(try await reader.get("http://h/a.png#") { $0.memoryCacheExpiration = nil }.way == .memory)
     }
 
-    @Test("A reader that follows the server's headers does not take the time to live of a writer that does not")
+    @Test("A reader applies the server's headers under its own policy")
     func policies() async throws {
         try layer.put(picture) {
             $0.freshness = "cache-control: max-age=60"
@@ -280,7 +280,7 @@ struct RemoteReadingTests {
         #expect(try await other.get { $0.cachePolicy = .http }.way != .disk)
     }
 
-    @Test("An image from a remote is kept in memory, until its expiry at most under the HTTP policy")
+    @Test("An image of a remote is kept in memory until it expires")
     func memory() async throws {
         try layer.put(picture) {
             $0.expires = Timestamp(milliseconds: 1_700_000_010_000)
@@ -303,7 +303,7 @@ struct RemoteReadingTests {
         }
     }
 
-    @Test("A call that stores nothing on the disk stores nothing there")
+    @Test("A memory-only call stores no file")
     func memoryOnly() async throws {
         try layer.put(picture)
         let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
@@ -312,7 +312,7 @@ struct RemoteReadingTests {
         #expect(try await reader.get().way == .remote)
     }
 
-    @Test("An image that is larger than a call allows is a miss")
+    @Test("An image over a call's size limit is a miss")
     func maxBytes() async throws {
         try layer.put(picture)
         let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())

@@ -29,7 +29,7 @@ struct RemoteStaleTests {
         }
     }
 
-    @Test("An expired entry is confirmed by the origin with its ETag, renewed, and uploaded again")
+    @Test("An expired entry is confirmed, renewed and uploaded again")
     func confirmed() async throws {
         try putExpired()
         let reader = try RemoteFixture(layer, transport: origin(), writes: true)
@@ -47,7 +47,7 @@ struct RemoteStaleTests {
         #expect(try await reader.get().way == .disk)
     }
 
-    @Test("An expired entry with a date of last modification alone is confirmed, too")
+    @Test("An expired entry is confirmed by its date")
     func confirmedByDate() async throws {
         try putExpired {
             $0.etag = nil
@@ -58,7 +58,7 @@ struct RemoteStaleTests {
         #expect(reader.transport.requests[0].sentHeaders.contains { $0.name == "If-Modified-Since" })
     }
 
-    @Test("An expired entry that the origin has replaced")
+    @Test("A changed image replaces an expired entry")
     func changed() async throws {
         try putExpired()
         let body = other
@@ -73,7 +73,7 @@ struct RemoteStaleTests {
         #expect(layer.entry()?.etag == "\"8\"" && layer.objectCount == 2)
     }
 
-    @Test("An expired entry without a validator is a miss, and its object is not read")
+    @Test("An expired entry without a validator is a miss")
     func unconfirmable() async throws {
         try putExpired { $0.etag = nil }
         let reader = try RemoteFixture(layer, transport: origin())
@@ -81,7 +81,7 @@ struct RemoteStaleTests {
         #expect(layer.log == ["read ac"] && reader.transport.requests.map(\.isConditional) == [false])
     }
 
-    @Test("An expired entry serves as stale when the origin fails and the options allow that")
+    @Test("An expired entry is served stale where that is allowed")
     func stale() async throws {
         try putExpired()
         let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
@@ -93,7 +93,7 @@ struct RemoteStaleTests {
         #expect(try await result.data() == picture)
     }
 
-    @Test("The time since its expiry counts, and not that since it was read from the remote")
+    @Test("The allowed staleness counts from the expiry")
     func tooStale() async throws {
         try putExpired { $0.expires = Timestamp(milliseconds: 1_700_000_000_000 - 3_600_000) }
         let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
@@ -103,7 +103,7 @@ struct RemoteStaleTests {
         #expect(try await reader.get { $0.staleIfError = .seconds(3601) }.way == .stale)
     }
 
-    @Test("An expired entry is not stored for a call that stores nothing on the disk")
+    @Test("A memory-only call does not store an expired entry")
     func staleInMemoryOnly() async throws {
         try putExpired()
         let reader = try RemoteFixture(layer, transport: origin())
@@ -112,7 +112,7 @@ struct RemoteStaleTests {
         #expect(try reader.entry() == nil)
     }
 
-    @Test("A fresh entry of the second remote comes before an expired one of the first")
+    @Test("A fresh entry comes before an expired one")
     func staleThenFresh() async throws {
         try putExpired()
         let second = MemoryLayer("second")
@@ -123,7 +123,7 @@ struct RemoteStaleTests {
         #expect(try await result.data() == other)
     }
 
-    @Test("A stale image of the disk cache is revalidated if no remote has a fresh one, and replaced if one has")
+    @Test("A remote's fresh image replaces a stale one on disk")
     func staleOnDisk() async throws {
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
         _ = try await reader.get { $0.diskCacheExpiration = .seconds(10) }
@@ -137,7 +137,7 @@ struct RemoteStaleTests {
         #expect(reader.transport.requests.count == 2)
     }
 
-    @Test("Without a disk cache an expired entry is fetched, and nothing fails")
+    @Test("An expired entry is fetched again without a disk cache")
     func noDiskStale() async throws {
         try putExpired()
         let reader = try RemoteFixture(layer, transport: origin(), disk: false)

@@ -6,7 +6,7 @@ import Testing
 @testable import KFPipeline
 @testable import KFRemote
 
-@Suite("The requests to a remote", .bounded)
+@Suite("The state of remote requests", .bounded)
 struct RemoteTests {
     /// Notes the ends of requests.
     private final class Receiver: RemoteWaiter {
@@ -41,7 +41,7 @@ struct RemoteTests {
             for: receiver)
     }
 
-    @Test("The first end of a request counts, and no other")
+    @Test("Only the first end of a request counts")
     func once() {
         let remote = remote()
         layer.hold()
@@ -54,7 +54,7 @@ struct RemoteTests {
         #expect(!remote.isDown && changes.value.isEmpty)
     }
 
-    @Test("An end before the start counts for nothing")
+    @Test("An end before the start is ignored")
     func unstarted() {
         let remote = remote()
         let asked = request("a", of: remote)
@@ -62,7 +62,7 @@ struct RemoteTests {
         #expect(receiver.answers(asked).isEmpty && !remote.isDown)
     }
 
-    @Test("A layer that is silent for too long: all requests fail at once, once, and are given up")
+    @Test("A silent layer fails all its requests at once")
     func silence() async {
         let remote = remote(silence: .milliseconds(30))
         layer.hold()
@@ -79,7 +79,7 @@ struct RemoteTests {
         #expect(remote.isDown && changes.value.count == 1)
     }
 
-    @Test("A sign of work keeps a slow layer alive")
+    @Test("Activity keeps a slow layer alive")
     func activity() async {
         let remote = remote(silence: .milliseconds(500))
         layer.hold()
@@ -100,7 +100,7 @@ struct RemoteTests {
         #expect(await eventually { receiver.answers(slow) == [.failed("it does not answer")] })
     }
 
-    @Test("Nothing is watched without requests, and the next ones are watched again")
+    @Test("An idle layer is not watched")
     func idle() async {
         let remote = remote(silence: .milliseconds(20))
         remote.start([request("a", of: remote)])
@@ -111,7 +111,7 @@ struct RemoteTests {
         #expect(await eventually { changes.value == [.rests("it does not answer")] })
     }
 
-    @Test("Three failures end the requests in flight, too")
+    @Test("Three failures end the requests in flight")
     func abandoned() async {
         let remote = remote()
         layer.hold()
@@ -124,7 +124,7 @@ struct RemoteTests {
         #expect(changes.value == [.rests("status 500 at memory/\(asked[2].path)")])
     }
 
-    @Test("A refusal of reading ends the requests in flight; one of writing does not")
+    @Test("A refused read ends the requests in flight")
     func refused() async {
         let remote = remote()
         layer.hold()
@@ -143,7 +143,7 @@ struct RemoteTests {
             ])
     }
 
-    @Test("Bytes up to the limit are taken, and no more")
+    @Test("Bytes beyond the limit are refused")
     func limit() {
         let remote = remote()
         layer.hold()

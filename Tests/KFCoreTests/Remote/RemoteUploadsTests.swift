@@ -48,7 +48,7 @@ struct RemoteUploadsTests {
         layer.answer { _ in nil }
     }
 
-    @Test("The object is stored before the entry that names it")
+    @Test("The object is stored before its entry")
     func order() async throws {
         let machine = try machine()
         layer.hold { $0.label == "write cas" }
@@ -62,7 +62,7 @@ struct RemoteUploadsTests {
     }
 
     @Test(
-        "No entry is stored for an object that was not",
+        "An entry is not stored without its object",
         arguments: [
             CacheLayerAnswer.failed("status 500"), .refused("status 403"), .refusedBlob("status 413"),
             .busy(.seconds(60)), .absent,
@@ -79,7 +79,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics == counts)
     }
 
-    @Test("An object is not replaced, an entry is")
+    @Test("Entries are replaced and objects are not")
     func replacing() async throws {
         let writes = SharedValue<[String: Bool]>([:])
         layer.answer { request in
@@ -94,7 +94,7 @@ struct RemoteUploadsTests {
         #expect(writes.value == ["write cas": false, "write ac": true])
     }
 
-    @Test("A large object is asked for before it is sent")
+    @Test("A large object is checked before it is sent")
     func large() async throws {
         let machine = try machine("png/rgb.png")
         _ = try await machine.get()
@@ -107,7 +107,7 @@ struct RemoteUploadsTests {
         #expect(other.statistics.uploaded == 1 && layer.objectCount == 1)
     }
 
-    @Test("Equal objects of one run are uploaded once")
+    @Test("Equal objects are uploaded once")
     func equal() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -125,7 +125,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics.uploaded == 101)
     }
 
-    @Test("When the upload of an object fails, an equal one takes its place")
+    @Test("An equal object takes the place of a failed one")
     func equalAfterFailure() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -136,7 +136,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics.uploaded == 9 && layer.entryCount == 9 && layer.objectCount == 1)
     }
 
-    @Test("A locked blob is tried again, and does not end the uploads")
+    @Test("A locked blob is retried")
     func locked() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -156,7 +156,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics.dropped == before.dropped)
     }
 
-    @Test("A busy remote gets its uploads after the time it asked for")
+    @Test("A busy remote gets its uploads after its pause")
     func resumed() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -168,8 +168,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics.uploaded == 40 && machine.statistics.dropped == dropped)
     }
 
-    @Test(
-        "The first writer replaces a wrong object whose entry is missing", arguments: ["png/rgba.png", "png/rgb.png"])
+    @Test("The first writer replaces a wrong object", arguments: ["png/rgba.png", "png/rgb.png"])
     func wrong(name: String) async throws {
         let right = try ManagerFixture.fixture(name)
         let digest = right.withUnsafeBytes { SHA256.hash($0) }.hex
@@ -183,7 +182,7 @@ struct RemoteUploadsTests {
         }
     }
 
-    @Test("Uploads that were given up are listed with their URLs")
+    @Test("Dropped uploads are listed by URL")
     func listed() async throws {
         layer.answer("write cas", .refused("status 405"))
         let dropped = SharedValue<[String]>([])
@@ -195,7 +194,7 @@ struct RemoteUploadsTests {
         #expect(dropped.value.sorted() == (0..<3).map { "http://h/\($0).png?sig=1" })
     }
 
-    @Test("An unlimited wait ends when nothing moves any more")
+    @Test("An unlimited wait ends when no upload moves")
     func unlimited() async throws {
         let machine = try RemoteFixture(
             layer, transport: try RemoteFixture.origin(), writes: true, caching: { $0.remoteWait = nil })
@@ -205,7 +204,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics.dropped == 5 && machine.cache.uploadProgress == nil)
     }
 
-    @Test("An image whose entry would be too long for readers is not uploaded")
+    @Test("An image with a too long entry is not uploaded")
     func longEntry() async throws {
         let body = try ManagerFixture.fixture("png/rgba.png")
         let long = String(repeating: "x", count: 8000)
@@ -223,7 +222,7 @@ struct RemoteUploadsTests {
         #expect(reader.statistics.errors == 0)
     }
 
-    @Test("At most 32 uploads are in progress, and the others follow")
+    @Test("At most 32 uploads run at once")
     func running() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -237,7 +236,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics.uploaded == 100 && layer.entryCount == 100)
     }
 
-    @Test("At most 16384 uploads wait; more are dropped, and counted")
+    @Test("At most 16384 uploads wait")
     func waiting() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -253,7 +252,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics.dropped - before == 16384 + 100 && machine.statistics.uploaded == 0)
     }
 
-    @Test("A downloader starts nothing while 4096 uploads wait, until half of them are done")
+    @Test("Waiting uploads hold new downloads back")
     func pressed() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -272,7 +271,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics.dropped == before)
     }
 
-    @Test("A remote that refuses uploads gets no more of them; what waits is dropped, and reading goes on")
+    @Test("A remote that refuses uploads gets no more of them")
     func refused() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -292,7 +291,7 @@ struct RemoteUploadsTests {
         #expect(layer.count("read ac") == 2)
     }
 
-    @Test("Uploads are dropped when a busy remote asks for a long rest")
+    @Test("A long pause of a busy remote drops uploads")
     func busy() async throws {
         let machine = try machine()
         layer.answer("write cas", .busy(.seconds(3600)))
@@ -311,7 +310,7 @@ struct RemoteUploadsTests {
             ])
     }
 
-    @Test("An image that was evicted before its upload is dropped, and nothing else happens")
+    @Test("The upload of an evicted image is dropped")
     func evicted() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -327,7 +326,7 @@ struct RemoteUploadsTests {
         #expect(layer.entryCount == 0 && layer.objectCount == 0)
     }
 
-    @Test("An image that many calls wait for is uploaded once")
+    @Test("An image with many callers is uploaded once")
     func once() async throws {
         let machine = try machine()
         machine.transport.close()
@@ -339,7 +338,7 @@ struct RemoteUploadsTests {
         #expect(layer.count("write ac") == 1 && machine.statistics.uploaded == 1)
     }
 
-    @Test("Without writesToRemote nothing is uploaded")
+    @Test("Without writesToRemote no image is uploaded")
     func readOnly() async throws {
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
         _ = try await reader.get()
@@ -349,15 +348,15 @@ struct RemoteUploadsTests {
 
     // MARK: The end of a run
 
-    @Test("With nothing to do, the end waits for nothing")
-    func nothing() async throws {
+    @Test("Closing waits for no upload when there are none")
+    func idle() async throws {
         let machine = try machine()
         await machine.cache.close()
         await machine.drain()
         #expect(machine.statistics == RemoteCounts() && layer.log.isEmpty)
     }
 
-    @Test("The end waits for the uploads in flight")
+    @Test("Closing waits for the uploads in flight")
     func draining() async throws {
         let machine = try machine()
         layer.hold { $0.label == "write cas" }
@@ -375,7 +374,7 @@ struct RemoteUploadsTests {
         #expect(machine.statistics.uploaded == 1 && machine.statistics.dropped == 0)
     }
 
-    @Test("The end of waiting is cut short for a process that is about to exit; what waits is dropped")
+    @Test("The wait for uploads can be cut short")
     func cutShort() async throws {
         let machine = try machine()
         try await stored(machine)
@@ -393,7 +392,7 @@ struct RemoteUploadsTests {
         layer.open()
     }
 
-    @Test("After the deadline of a run, the end waits no longer than a second")
+    @Test("After the deadline the wait lasts at most a second")
     func deadline() async throws {
         let machine = try RemoteFixture(
             layer, transport: try RemoteFixture.origin(), writes: true, caching: { $0.lockDeadline = .now })
@@ -405,7 +404,7 @@ struct RemoteUploadsTests {
         layer.open()
     }
 
-    @Test("The end waits for uploads of images that were delivered before they were stored")
+    @Test("Closing waits for uploads of images stored late")
     func early() async throws {
         for _ in 0..<30 {
             let layer = MemoryLayer()

@@ -5,10 +5,10 @@ import Testing
 @testable import KFLists
 @testable import KFPipeline
 
-@Suite("URLs")
+@Suite("URLs of requests")
 struct RequestURLTests {
     @Test(
-        "The normal form is the key and what is requested",
+        "A URL is normalised for the key and the request",
         arguments: [
             ("http://example.com/a.png", "http://example.com/a.png"),
             ("HTTP://EXAMPLE.com/A.png", "http://example.com/A.png"),
@@ -28,7 +28,7 @@ struct RequestURLTests {
     }
 
     @Test(
-        "What is no URL is refused with the reason",
+        "A malformed URL is refused with its reason",
         arguments: [
             ("", "http://"), ("example.com/a.png", "http://"), ("ftp://example.com/a", "ftp:"),
             ("http:///a", "no host"), ("http://a:99999/", "port"), ("http://a:8x/", "port"), ("http://a:0/", "port"),
@@ -43,7 +43,7 @@ struct RequestURLTests {
         #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
     }
 
-    @Test("User info is taken out, decoded, and makes another key without being in it")
+    @Test("User info changes the key without appearing in it")
     func credentials() throws {
         let url = try RequestURL("http://wil%40ma:p%3aw@example.com/a")
         #expect(url.credentials == Credentials(user: "wil@ma", password: "p:w"))
@@ -62,7 +62,7 @@ struct RequestURLTests {
         #expect(RequestURL.withoutUserInfo("https://u:p@h/a@b?c@d") == "https://h/a@b?c@d")
     }
 
-    @Test("The last component names a file")
+    @Test("The last path component names a file")
     func names() throws {
         #expect(try RequestURL("http://h/a/b%20c.png?x").lastPathComponent == "b c.png")
         #expect(try RequestURL("http://h/").lastPathComponent == "")
@@ -70,9 +70,9 @@ struct RequestURLTests {
     }
 }
 
-@Suite("Other sources")
+@Suite("Sources other than URLs")
 struct OtherSourceTests {
-    @Test("data: URIs in base 64 and in percent code")
+    @Test("A data URI is read as base 64 or percent code")
     func dataURI() throws {
         #expect(try DataURI.provider("data:image/png;base64,AQID").data() == [1, 2, 3])
         #expect(try DataURI.provider("data:image/png;base64,AQ").data() == [1])
@@ -86,7 +86,7 @@ struct OtherSourceTests {
         #expect(throws: KingfisherError.self) { try DataURI.provider("data:nothing") }
     }
 
-    @Test("The content is the key of bytes, so that equal bytes are one entry")
+    @Test("Equal bytes have the same key")
     func contentKey() throws {
         let one = try DataURI.provider("data:image/png;base64,AQID")
         let other = RawImageDataProvider(data: [1, 2, 3])
@@ -94,7 +94,7 @@ struct OtherSourceTests {
         #expect(one.cacheKey != RawImageDataProvider(data: [1, 2]).cacheKey)
     }
 
-    @Test("Bad base 64 is an error, not a trap")
+    @Test("Bad base 64 is an error")
     func base64() {
         let provider = Base64ImageDataProvider(base64String: "@@@", cacheKey: "k")
         #expect(
@@ -119,8 +119,7 @@ struct OtherSourceTests {
         #expect(throws: KingfisherError.self) { try LocalFileImageDataProvider(fileURL: "file://host/a") }
     }
 
-    @Test(
-        "Names from outside cannot lead out of a directory", arguments: ["../../etc/passwd", "/a", "a/b\0c", "..", ""])
+    @Test("Names from outside cannot leave a directory", arguments: ["../../etc/passwd", "/a", "a/b\0c", "..", ""])
     func outputNames(_ stem: String) {
         let name = OutputName.safe(stem)
         #expect(!name.isEmpty && !name.contains("/") && !name.contains("\0") && !name.hasPrefix("."))

@@ -2,9 +2,9 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Colours are converted through their profile")
+@Suite("Colour profiles")
 struct ColorTests {
-    @Test func wideColoursBecomeSRGB() throws {
+    @Test("A wide gamut is converted to sRGB") func wideGamut() throws {
         let image = try ImageDecoder.decode(Fixture.bytes("jpeg/icc-wide-gamut.jpg"))
         #expect(image.iccProfile != nil)
         let converted = try image.convertedToSRGB()
@@ -17,7 +17,7 @@ struct ColorTests {
         #expect(try ImageDecoder.decode(encoded).bitmap == converted.bitmap)
     }
 
-    @Test func theProfileIsCarriedOtherwise() throws {
+    @Test("An unconverted image keeps its profile") func carried() throws {
         let image = try ImageDecoder.decode(Fixture.bytes("jpeg/icc-wide-gamut.jpg"))
         for format in [ImageFormat.png, .jpeg, .webp] {
             #expect(try ImageDecoder.decode(ImageEncoder.encode(image, as: format)).iccProfile == image.iccProfile)
@@ -27,15 +27,13 @@ struct ColorTests {
         #expect(gif.psnr(to: try image.convertedToSRGB().bitmap) > gif.psnr(to: image.bitmap))
     }
 
-    @Test func aDamagedProfileChangesNothing() throws {
-        var profile = [UInt8](repeating: 7, count: 400)
-        profile.replaceSubrange(16..<20, with: Array("RGB ".utf8))
-        profile.replaceSubrange(36..<40, with: Array("acsp".utf8))
+    @Test("A damaged profile is ignored") func damaged() throws {
+        let profile = Files.profile(400, filling: 7)
         let image = Image(try Pictures.gradient(20, 10), iccProfile: profile)
         #expect(try image.convertedToSRGB() == image)
     }
 
-    @Test func inkWithoutAProfileTakesItsShareOfTheLight() {
+    @Test("Ink without a profile is converted by its share of light") func ink() {
         let inks = InkConverter(profile: nil)
         let adobe: [UInt8] = [255, 255, 255, 255, 0, 255, 255, 255, 255, 255, 255, 0, 128, 255, 255, 128]
         var rgb = [UInt8](repeating: 1, count: 12)
@@ -44,8 +42,10 @@ struct ColorTests {
     }
 
     /// Pillow, libvips and ImageMagick read both files the same way.
-    @Test(.enabled(if: Corpus.isThere, "no test images beside the repository"))
-    func inkIsReadAlikeWithAdobesMarkerAndWithout() throws {
+    @Test(
+        "Plain CMYK is read alike with and without Adobe's marker",
+        .enabled(if: Corpus.isThere, "no test images beside the repository"))
+    func adobeMarker() throws {
         let path = "ljt-features-8bit/testorig_rot180_cmyk_411_q50_opt_rst1B_test1icc.jpg"
         var marked = try Corpus("jpeg-ref").bytes(path)
         let place = try #require(marked.indices.first { marked[$0...].starts(with: [0xFF, 0xEE]) })
@@ -58,8 +58,8 @@ struct ColorTests {
     }
 
     /// Some pixels as converted by Pillow's ImageCms, which uses littleCMS too, with the perceptual intent.
-    @Test(.enabled(if: Corpus.isThere, "no test images beside the repository"))
-    func inkGoesThroughItsProfile() throws {
+    @Test("Ink is converted through its profile", .enabled(if: Corpus.isThere, "no test images beside the repository"))
+    func inkProfile() throws {
         let path = "ljt-features-8bit/testorig_rot180_cmyk_411_q50_opt_rst1B_test1icc.jpg"
         let bytes = try Corpus("jpeg-ref").bytes(path)
         let image = try ImageDecoder.decode(bytes)

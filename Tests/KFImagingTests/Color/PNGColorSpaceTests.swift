@@ -4,7 +4,7 @@ import Testing
 @testable import KFImaging
 
 /// The reference is the arithmetic of the PNG specification and of BT.709, in Double, without a profile.
-@Suite("A PNG's chunks state its colour space")
+@Suite("Colour spaces of PNG chunks")
 struct PNGColorSpaceTests {
     private static let srgb = [0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06]
     private static let displayP3 = [0.3127, 0.329, 0.68, 0.32, 0.265, 0.69, 0.15, 0.06]
@@ -14,13 +14,11 @@ struct PNGColorSpaceTests {
         try Files.png(ImageEncoder.encode(Image(bitmap), as: .png), chunks: chunks)
     }
 
-    private func gamma(_ value: Int) -> (String, [UInt8]) { ("gAMA", word(value)) }
+    private func gamma(_ value: Int) -> (String, [UInt8]) { ("gAMA", Files.bigEndian(value)) }
 
     private func primaries(_ values: [Double]) -> (String, [UInt8]) {
-        ("cHRM", values.flatMap { word(Int(($0 * 100_000).rounded())) })
+        ("cHRM", values.flatMap { Files.bigEndian(Int(($0 * 100_000).rounded())) })
     }
-
-    private func word(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
 
     private func inSRGB(_ bytes: [UInt8]) throws -> Bitmap {
         let image = try ImageDecoder.decode(bytes, options: .init(convertsToSRGB: true))
@@ -39,7 +37,8 @@ struct PNGColorSpaceTests {
         return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
     }
 
-    @Test(arguments: [100_000, 55_556, 35_000, 70_000]) func gammaIsApplied(_ value: Int) throws {
+    @Test("The gamma of a PNG is applied", arguments: [100_000, 55_556, 35_000, 70_000])
+    func appliedGamma(_ value: Int) throws {
         for format in [PixelFormat.rgb, .gray, .rgba, PixelFormat(.gray, .sixteen), PixelFormat(.rgb, .sixteen)] {
             let scale = format.depth == .sixteen ? 257 : 1
             let source = try Pictures.make(256, 1, format) { x, _, channel in
@@ -58,7 +57,7 @@ struct PNGColorSpaceTests {
         }
     }
 
-    @Test func primariesAreApplied() throws {
+    @Test("The primaries of a PNG are applied") func appliedPrimaries() throws {
         let colors = [[200, 100, 50], [30, 180, 90], [128, 128, 128], [90, 60, 220], [250, 240, 235]]
         let source = try Pictures.make(colors.count, 1) { x, _, channel in colors[x][channel] }
         let chunks = [gamma(100_000), primaries(Self.displayP3)]
@@ -85,7 +84,7 @@ struct PNGColorSpaceTests {
         }
     }
 
-    @Test func whatMeansSRGBIsLeftAlone() throws {
+    @Test("Chunks that mean sRGB change no pixel") func srgb() throws {
         let source = try Pictures.gradient(60, 40)
         let harmless: [[(String, [UInt8])]] = [
             [gamma(45_455)], [gamma(45_455), primaries(Self.srgb)], [("sRGB", [0])],
@@ -99,7 +98,7 @@ struct PNGColorSpaceTests {
         }
     }
 
-    @Test func theMeaningIsCarriedAsAProfile() throws {
+    @Test("A PNG's colour space is carried as a profile") func carried() throws {
         let source = try Pictures.gradient(60, 40)
         let bytes = try png(source, [gamma(100_000), primaries(Self.displayP3)])
         let image = try ImageDecoder.decode(bytes)
@@ -115,8 +114,10 @@ struct PNGColorSpaceTests {
     }
 
     /// The suite has one picture stored for six gammas, each dithered in its own way.
-    @Test(.enabled(if: Corpus.isThere, "no test images beside the repository"), arguments: ["n0g16", "n2c08", "n3p04"])
-    func sixGammasAreEquallyBright(_ kind: String) throws {
+    @Test(
+        "One picture in six gammas is equally bright",
+        .enabled(if: Corpus.isThere, "no test images beside the repository"), arguments: ["n0g16", "n2c08", "n3p04"])
+    func brightness(_ kind: String) throws {
         func brightness(_ bitmap: Bitmap) -> Double {
             let samples = bitmap.rgba8.enumerated().filter { $0.offset % 4 != 3 }.map { Double($0.element) }
             return samples.reduce(0, +) / Double(samples.count)
@@ -131,8 +132,7 @@ struct PNGColorSpaceTests {
         #expect(try #require(spread.stored.max()) - #require(spread.stored.min()) > 35)
     }
 
-    @Test("PQ and HLG have no profile, and a warning")
-    func hdr() throws {
+    @Test("PQ and HLG cause a warning") func hdr() throws {
         let source = try Pictures.gradient(8, 8)
         for (transfer, warnings) in [
             (16 as UInt8, [ImageWarning.notToneMapped(.png)]), (18, [.notToneMapped(.png)]), (13, []),

@@ -2,18 +2,12 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("An animated PNG that breaks its format is its default image, and a cut one is truncated")
+@Suite("Faults of animated PNGs")
 struct APNGFaultTests {
     private typealias Chunk = (name: String, data: [UInt8])
 
     /// Red, a green square on it, then a blue pixel.
     private static var three: [Chunk] { Files.apngChunks(4, 3, [.red, .green, .blue], loops: 5) }
-
-    private func probe(_ bytes: [UInt8]) throws -> ImageInfo { try bytes.withRaw { try ImageProbe.probe($0) } }
-
-    private func checkStructure(_ bytes: [UInt8]) throws -> [ImageWarning] {
-        try bytes.withRaw { try ImageProbe.checkStructure($0) }
-    }
 
     /// The default image is decoded, with a warning, and the file is not refused.
     private func expectDefaultImage(
@@ -21,12 +15,12 @@ struct APNGFaultTests {
     ) throws {
         let (bytes, color) = (Files.png(chunks), [255, 0, 0, 255])
         let warnings = [ImageWarning.animationLost(reason: reason)]
-        #expect(try checkStructure(bytes) == warnings, sourceLocation: location)
-        #expect(try probe(bytes).frames == 1, sourceLocation: location)
+        #expect(try bytes.checkStructure() == warnings, sourceLocation: location)
+        #expect(try bytes.probe().frames == 1, sourceLocation: location)
         let image = try ImageDecoder.decode(bytes)
         #expect(!image.isAnimated && image.warnings == warnings, sourceLocation: location)
         #expect(image.bitmap[0, 0] == color && image.bitmap[3, 2] == color, sourceLocation: location)
-        #expect(try bytes.withRaw { try ImageDecoder.check($0) } == warnings, sourceLocation: location)
+        #expect(try bytes.checkFully() == warnings, sourceLocation: location)
     }
 
     /// The three frames with bytes of a chunk replaced; chunk 2 and 4 and 7 are the frames' headers.
@@ -40,14 +34,14 @@ struct APNGFaultTests {
         Self.three.enumerated().filter { !indices.contains($0.offset) }.map(\.element)
     }
 
-    @Test func theNamesOfTheChunks() {
+    @Test("The test animation has the expected chunks") func chunks() {
         #expect(
             Self.three.map(\.name) == [
                 "IHDR", "acTL", "fcTL", "IDAT", "fcTL", "fdAT", "fdAT", "fcTL", "fdAT", "fdAT", "IEND",
             ])
     }
 
-    @Test func invalidHeaders() throws {
+    @Test("An invalid animation header leaves the default image") func headers() throws {
         try expectDefaultImage(changed(1, 0, [0, 0, 0, 0]), "an invalid header")
         try expectDefaultImage(changed(1, 0, [0x80, 0, 0, 0]), "an invalid header")
         try expectDefaultImage(changed(1, 4, [0xFF, 0, 0, 0]), "an invalid header")
@@ -62,7 +56,7 @@ struct APNGFaultTests {
         try expectDefaultImage(chunks, "its header follows image data")
     }
 
-    @Test func wrongSequenceNumbers() throws {
+    @Test("A wrong sequence number leaves the default image") func sequence() throws {
         for chunk in [2, 4, 5, 6, 7, 8, 9] {
             for number: UInt8 in [0, 1, 2, 3, 4, 5, 6, 7, 255] where Self.three[chunk].data[3] != number {
                 try expectDefaultImage(changed(chunk, 3, [number]), "a wrong sequence number")
@@ -82,7 +76,7 @@ struct APNGFaultTests {
         try expectDefaultImage(chunks, "a wrong sequence number")
     }
 
-    @Test func invalidFrames() throws {
+    @Test("An invalid frame leaves the default image") func frames() throws {
         for chunk in [2, 4, 7] {
             try expectDefaultImage(changed(chunk, 4, [0, 0, 0, 0]), "an invalid frame header")
             try expectDefaultImage(changed(chunk, 8, [0, 0, 0, 0]), "an invalid frame header")
@@ -100,7 +94,7 @@ struct APNGFaultTests {
         try expectDefaultImage(changed(2, 7, [3]), "a first frame smaller than the canvas")
     }
 
-    @Test func dataWithoutFramesAndFramesWithoutData() throws {
+    @Test("A frame without data leaves the default image") func missingData() throws {
         // Without the last frame's data, and without any frame.
         try expectDefaultImage(without(8, 9), "a frame without image data")
         try expectDefaultImage(without(2, 4, 5, 6, 7, 8, 9), "no frame")
@@ -117,20 +111,21 @@ struct APNGFaultTests {
         try expectDefaultImage(chunks, "a frame without image data")
     }
 
-    @Test func aPNGWithoutAHeaderOfAnAnimationIsStill() throws {
+    @Test("A PNG without an animation header is still") func still() throws {
         let bytes = Files.png(without(1))
-        #expect(try checkStructure(bytes) == [] && probe(bytes).frames == 1)
+        #expect(try bytes.checkStructure() == [] && bytes.probe().frames == 1)
         #expect(try !ImageDecoder.decode(bytes).isAnimated)
     }
 
     /// Browsers play the frames that they find.
-    @Test(arguments: [1, 2, 4, 1_000_000]) func theHeaderStatesAnotherNumberOfFrames(_ stated: Int) throws {
+    @Test("The frames in the file count, not the stated number", arguments: [1, 2, 4, 1_000_000])
+    func frameCount(_ stated: Int) throws {
         let bytes = Files.apng(4, 3, [.red, .green, .blue], stated: stated)
-        #expect(try checkStructure(bytes) == [] && probe(bytes).frames == 3)
+        #expect(try bytes.checkStructure() == [] && bytes.probe().frames == 3)
         #expect(try ImageDecoder.decode(bytes).frames.count == 3)
     }
 
-    @Test func damagedDataOfAFrameIsAnError() throws {
+    @Test("Damaged data of a frame is an error") func damagedData() throws {
         var chunks = Self.three
         chunks[6].data[4] ^= 0x55
         // Too few rows.
@@ -138,9 +133,9 @@ struct APNGFaultTests {
         short[8].data = Self.three[8].data.dropLast(12)
         short[9].data.removeLast(short[9].data.count - 4)
         for bytes in [Files.png(chunks), Files.png(short)] {
-            #expect(try checkStructure(bytes) == [])
+            #expect(try bytes.checkStructure() == [])
             let error = try #require(
-                #expect(throws: ImagingError.self) { try bytes.withRaw { try ImageDecoder.check($0) } })
+                #expect(throws: ImagingError.self) { try bytes.checkFully() })
             #expect(throws: error) { try ImageDecoder.decode(bytes) }
             let first = try ImageDecoder.decode(bytes, options: .init(firstFrameOnly: true))
             #expect(first.bitmap[0, 0] == [255, 0, 0, 255])
@@ -151,11 +146,11 @@ struct APNGFaultTests {
         let data = try #require(chunksWithDefault.firstIndex { $0.name == "IDAT" })
         chunksWithDefault[data].data[9] ^= 0x55
         #expect(throws: ImagingError.self) {
-            try Files.png(chunksWithDefault).withRaw { try ImageDecoder.check($0) }
+            try Files.png(chunksWithDefault).checkFully()
         }
     }
 
-    @Test func aTruncatedFileIsTruncated() throws {
+    @Test("A truncated animation is refused") func truncated() throws {
         for bytes in [
             // The image data of the last frame is longer than its first chunk.
             Files.apng(4, 3, [.red, .blue, .green]),
@@ -164,7 +159,7 @@ struct APNGFaultTests {
             for count in 0..<bytes.count {
                 let cut = Array(bytes[..<count])
                 let isWhole = count >= bytes.count - 12
-                let checked = Result { try checkStructure(cut) }
+                let checked = Result { try cut.checkStructure() }
                 let decoded = Result { try ImageDecoder.decode(cut) }
                 if isWhole {
                     #expect(try checked.get().contains(.noEndMark(.png)), "\(count)")
@@ -174,17 +169,17 @@ struct APNGFaultTests {
                     #expect(throws: ImagingError.self, "\(count)") { try decoded.get() }
                 }
                 // The frames are counted as far as the bytes reach.
-                if count > 100 { #expect(try probe(cut).frames <= 3, "\(count)") }
+                if count > 100 { #expect(try cut.probe().frames <= 3, "\(count)") }
             }
         }
     }
 
     /// The default image is complete before the fault.
-    @Test func aTruncatedFileOfABrokenAnimation() throws {
+    @Test("A truncated broken animation keeps its default image") func truncatedStill() throws {
         let bytes = Files.png(changed(4, 4, [0, 0, 0, 0]))
         for count in 0..<bytes.count - 12 {
             let cut = Array(bytes[..<count])
-            let checked = Result { try checkStructure(cut) }
+            let checked = Result { try cut.checkStructure() }
             let decoded = Result { try ImageDecoder.decode(cut) }
             if let image = try? decoded.get() {
                 #expect(try image.warnings == checked.get() && image.warnings.contains(.noEndMark(.png)), "\(count)")

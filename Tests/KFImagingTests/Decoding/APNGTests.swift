@@ -3,17 +3,11 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Animated PNG is read as an animation")
+@Suite("Animated PNGs")
 struct APNGTests {
     private typealias Chunk = (name: String, data: [UInt8])
 
-    private func probe(_ bytes: [UInt8]) throws -> ImageInfo { try bytes.withRaw { try ImageProbe.probe($0) } }
-
-    private func checkStructure(_ bytes: [UInt8]) throws -> [ImageWarning] {
-        try bytes.withRaw { try ImageProbe.checkStructure($0) }
-    }
-
-    @Test func framesDelaysAndLoops() throws {
+    @Test("Frames, delays and loops are read") func timing() throws {
         var frames: [Files.APNGFrame] = [.red, .green, .blue, .blue]
         frames[0].delay = (1, 30)
         // 0 stands for 100.
@@ -26,18 +20,18 @@ struct APNGTests {
         #expect(image.loopCount == 3 && image.sourceFormat == .png && image.warnings == [])
         #expect(image.frames[1].bitmap[0, 0] == [255, 0, 0, 255] && image.frames[1].bitmap[2, 2] == [0, 255, 0, 255])
         #expect(image.frames[2].bitmap[3, 2] == [0, 0, 255, 255] && image.frames[2].bitmap[1, 1] == [0, 255, 0, 255])
-        let info = try probe(bytes)
+        let info = try bytes.probe()
         #expect(info.frames == 4 && info.width == 4 && info.height == 3)
-        #expect(try bytes.withRaw { try ImageDecoder.check($0) } == [])
+        #expect(try bytes.checkFully() == [])
     }
 
-    @Test func theDefaultImageMayBeNoFrame() throws {
+    @Test("The default image is not always a frame") func defaultImage() throws {
         let gray = [UInt8](repeating: 9, count: 4 * 3 * 4)
         let bytes = Files.apng(4, 3, [.green, .blue], defaultImage: gray)
         let image = try ImageDecoder.decode(bytes)
         #expect(image.frames.count == 2 && image.frames[0].bitmap[0, 0] == [0, 0, 0, 0])
         #expect(image.frames[0].bitmap[1, 1] == [0, 255, 0, 255])
-        #expect(try probe(bytes).frames == 2)
+        #expect(try bytes.probe().frames == 2)
         // What --first-frame shows is the animation's first frame, as of every format.
         let first = try ImageDecoder.decode(bytes, options: .init(firstFrameOnly: true))
         #expect(!first.isAnimated && first.bitmap == image.frames[0].bitmap && first.frames[0].delay == .zero)
@@ -46,7 +40,7 @@ struct APNGTests {
         #expect(!single.isAnimated && single.bitmap[3, 2] == [0, 0, 255, 255] && single.bitmap[0, 0] == [0, 0, 0, 0])
     }
 
-    @Test func aFirstFrameKeepsItsFormat() throws {
+    @Test("A first frame keeps its pixel format") func firstFrame() throws {
         let form = Files.APNGForm(depth: 16, colorType: 0)
         let frames = [Int](0..<2).map { index in
             Files.APNGFrame(width: 2, height: 1, pixels: [0x12, 0x34, UInt8(index), 0x80])
@@ -60,7 +54,8 @@ struct APNGTests {
         #expect(image.frames.map { $0.bitmap[1, 0][0] } == [0, 1])
     }
 
-    @Test(arguments: [false, true]) func palettesAndColourKeys(_ isInterlaced: Bool) throws {
+    @Test("Palettes and colour keys are read", arguments: [false, true])
+    func palettes(_ isInterlaced: Bool) throws {
         let palette: [UInt8] = [10, 20, 30, 40, 50, 60, 70, 80, 90]
         let indexed = Files.APNGForm(
             colorType: 3, chunks: [("PLTE", palette), ("tRNS", [255, 0])], isInterlaced: isInterlaced)
@@ -80,7 +75,8 @@ struct APNGTests {
         #expect(rgb.frames.map { $0.bitmap[0, 0] } == [[1, 2, 3, 0], [1, 2, 4, 255]])
     }
 
-    @Test(arguments: [0, 2, 4]) func formsWithoutAPalette(_ colorType: Int) throws {
+    @Test("Every form without a palette is read", arguments: [0, 2, 4])
+    func forms(_ colorType: Int) throws {
         let samples: [UInt8] = [[100], [], [1, 2, 3], [], [100, 7]][colorType]
         let expected = [[100, 100, 100, 255], [], [1, 2, 3, 255], [], [100, 100, 100, 7]][colorType]
         for depth in [8, 16] {
@@ -92,20 +88,20 @@ struct APNGTests {
     }
 
     /// Pixels of frames that the canvas does not show on its own are transparent, though the PNG has no alpha.
-    @Test func alphaThatDisposalMakes() throws {
+    @Test("A disposal can make an animation transparent") func disposal() throws {
         let form = Files.APNGForm(colorType: 2)
         var frames = (0..<2).map { _ in Files.APNGFrame(width: 1, height: 1, pixels: [1, 2, 3]) }
-        #expect(try probe(Files.apng(1, 1, frames, form)).hasAlpha == false)
+        #expect(try Files.apng(1, 1, frames, form).probe().hasAlpha == false)
         frames[0].disposal = 1
-        #expect(try probe(Files.apng(1, 1, frames, form)).hasAlpha)
+        #expect(try Files.apng(1, 1, frames, form).probe().hasAlpha)
         // There is nothing before the first frame.
         frames[0].disposal = 2
-        #expect(try probe(Files.apng(1, 1, frames, form)).hasAlpha)
+        #expect(try Files.apng(1, 1, frames, form).probe().hasAlpha)
     }
 
     // MARK: Limits and options
 
-    @Test func theLimitsHold() throws {
+    @Test("The limits apply to animations") func limits() throws {
         let bytes = Files.apng(4, 3, [.red, .green, .blue])
         func decode(_ limits: DecodeLimits) throws -> Image {
             try ImageDecoder.decode(bytes, options: .init(limits: limits))
@@ -115,7 +111,7 @@ struct APNGTests {
             try bytes.withRaw { try ImageProbe.probe($0, limits: .init(maxFrames: 2)) }
         }
         #expect(throws: ImagingError.tooManyFrames(maxFrames: 2)) {
-            try bytes.withRaw { try ImageDecoder.check($0, limits: .init(maxFrames: 2)) }
+            try bytes.checkFully(limits: .init(maxFrames: 2))
         }
         #expect(throws: ImagingError.animationTooLarge(frames: 3, width: 4, height: 3, maxPixels: 36 - 1)) {
             try decode(.init(maxAnimationBytes: 36 * 4 - 1))
@@ -127,20 +123,20 @@ struct APNGTests {
     }
 
     /// Headers of frames alone take no memory.
-    @Test func manyFramesAreCountedAndRefused() throws {
+    @Test("Too many frames are refused") func manyFrames() throws {
         let pixel = Files.APNGFrame.flat(1, 1, [0, 0, 255, 255])
         let bytes = Files.apng(1, 1, [Files.APNGFrame](repeating: pixel, count: 10_001))
-        #expect(throws: ImagingError.tooManyFrames(maxFrames: 10_000)) { try probe(bytes) }
+        #expect(throws: ImagingError.tooManyFrames(maxFrames: 10_000)) { try bytes.probe() }
         #expect(throws: ImagingError.tooManyFrames(maxFrames: 10_000)) { try ImageDecoder.decode(bytes) }
-        #expect(try checkStructure(bytes) == [])
+        #expect(try bytes.checkStructure() == [])
     }
 
-    @Test func sizesAndOrientation() throws {
+    @Test("All sizes of a turned animation are decoded") func sizes() throws {
         let exif = Files.exif(orientation: 6)
         var form = Files.APNGForm()
         form.chunks = [("eXIf", exif)]
         let bytes = Files.apng(4, 3, [.red, .green, .blue], form)
-        let info = try probe(bytes)
+        let info = try bytes.probe()
         #expect((info.width, info.height, info.orientation) == (3, 4, 6))
         let image = try ImageDecoder.decode(bytes)
         #expect(image.width == 3 && image.height == 4)
@@ -161,7 +157,7 @@ struct APNGTests {
         }
     }
 
-    @Test func profilesAndGamma() throws {
+    @Test("Profiles and gamma apply to every frame") func profiles() throws {
         // Linear light.
         let gamma: Chunk = ("gAMA", Files.bigEndian(100_000))
         let pixel = Files.APNGFrame(width: 1, height: 1, pixels: [100, 100, 100])
@@ -184,7 +180,8 @@ struct APNGTests {
 
     // MARK: Writing
 
-    @Test(arguments: [ImageFormat.gif, .webp]) func theAnimationIsKept(_ format: ImageFormat) throws {
+    @Test("An animation survives its conversion", arguments: [ImageFormat.gif, .webp])
+    func conversion(_ format: ImageFormat) throws {
         let bytes = try [UInt8](FixturesDirectory.named("png/animated.png").data)
         let image = try ImageDecoder.decode(bytes)
         let written = try ImageDecoder.decode(ImageEncoder.encode(image, as: format, options: .init(lossless: true)))
@@ -198,25 +195,17 @@ struct APNGTests {
         guard format == .webp else { return }
         // WebP changes the colour of transparent pixels.
         for (frame, original) in zip(written.frames, image.frames) {
-            #expect(Self.visible(frame.bitmap) == Self.visible(original.bitmap))
+            #expect(frame.bitmap.visible == original.bitmap.visible)
         }
     }
 
-    private static func visible(_ bitmap: Bitmap) -> [UInt8] {
-        var pixels = bitmap.rgba8
-        for start in stride(from: 0, to: pixels.count, by: 4) where pixels[start + 3] == 0 {
-            for channel in 0..<3 { pixels[start + channel] = 0 }
-        }
-        return pixels
-    }
-
-    @Test(arguments: ["png/animated.png", "png/animated-palette-interlaced.png"])
-    func theFixtures(_ name: String) throws {
+    @Test("The animated fixtures are read", arguments: ["png/animated.png", "png/animated-palette-interlaced.png"])
+    func fixtures(_ name: String) throws {
         let fixture = try FixturesDirectory.named(name)
         let bytes = try [UInt8](fixture.data)
         let image = try ImageDecoder.decode(bytes)
         #expect(image.frames.count == fixture.frames && image.warnings == [])
-        #expect(try probe(bytes).frames == fixture.frames)
+        #expect(try bytes.probe().frames == fixture.frames)
     }
 }
 

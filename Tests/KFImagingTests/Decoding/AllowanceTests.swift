@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The work on an image has one allowance of memory and time")
+@Suite("Allowances of memory and time")
 struct AllowanceTests {
     private func allowance(_ memory: Int? = nil, time: Duration = .seconds(600)) -> Allowance {
         Allowance(DecodeLimits(maxMemory: memory, timeLimit: time), fileBytes: nil)
@@ -22,22 +22,22 @@ struct AllowanceTests {
         ])
     }
 
-    @Test func sidesAreLimited() throws {
+    @Test("The sides of a picture are limited") func sides() throws {
         for (width, height) in [(1, 100_000_000), (100_000_000, 1), (1_000_001, 2)] {
             #expect(throws: ImagingError.sideTooLong(width: width, height: height, maxSide: 1_000_000)) {
-                try wide(width, height).withRaw { try ImageProbe.probe($0) }
+                try wide(width, height).probe()
             }
         }
-        #expect(try wide(1_000_000, 2).withRaw { try ImageProbe.probe($0) }.width == 1_000_000)
+        #expect(try wide(1_000_000, 2).probe().width == 1_000_000)
     }
 
-    @Test func aNarrowPictureIsNotPaddedToManyTimesItsSize() throws {
+    @Test("A narrow picture is padded little") func narrow() throws {
         #expect(try Bitmap(width: 1, height: 1000, format: .gray).byteCount == 8000)
         #expect(try Bitmap(width: 15, height: 10, format: .rgba).bytesPerRow == 64)
         #expect(try Bitmap(width: 65, height: 10, format: .gray).bytesPerRow == 128)
     }
 
-    @Test func smallFilesHaveLessMemory() {
+    @Test("Small files have less memory") func smallMemory() {
         let limits = DecodeLimits()
         #expect(limits.memory(fileBytes: nil) == 1 << 30)
         #expect(limits.memory(fileBytes: 34) == (384 << 20) + 34 * 512)
@@ -47,7 +47,7 @@ struct AllowanceTests {
         #expect(DecodeLimits(maxMemory: 7).memory(fileBytes: 2_000_000) == 7)
     }
 
-    @Test func smallFilesHaveLessTime() {
+    @Test("Small files have less time") func smallTime() {
         let (limits, small) = (DecodeLimits(), 256 << 10)
         // The limits of a debug build are six times as long.
         #expect(limits.time(fileBytes: small) * 6 == limits.time(fileBytes: small + 1))
@@ -57,7 +57,7 @@ struct AllowanceTests {
         #expect(DecodeLimits(timeLimit: .seconds(7)).time(fileBytes: 34) == .seconds(7))
     }
 
-    @Test func workThatGoesOnHasTheTimeThatIsLeft() throws {
+    @Test("Resumed work has the remaining time") func remaining() throws {
         let whole = allowance(time: .seconds(60))
         try whole.after(.seconds(59)).deadline.check()
         #expect(throws: ImagingError.timeLimit(.seconds(60))) { try whole.after(.seconds(61)).deadline.check() }
@@ -85,7 +85,7 @@ struct AllowanceTests {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    @Test func waitingTakesNothingOfTheTime() throws {
+    @Test("Waiting uses no time of the allowance") func waiting() throws {
         let allowance = allowance(time: .milliseconds(40))
         try allowance.run { () throws(ImagingError) in
             waitForAnother { Self.burn(.milliseconds(60)) }
@@ -100,7 +100,7 @@ struct AllowanceTests {
         }
     }
 
-    @Test func aThreadCountsFromItsFirstCheckOn() throws {
+    @Test("A thread's time counts from its first check") func firstCheck() throws {
         Self.burn(.milliseconds(60))
         let deadline = allowance(time: .milliseconds(40)).deadline
         try deadline.check()
@@ -108,7 +108,7 @@ struct AllowanceTests {
         #expect(throws: ImagingError.timeLimit(.milliseconds(40))) { try deadline.check() }
     }
 
-    @Test func workThatOnlyWaitsEndsMuchLater() throws {
+    @Test("Work that only waits ends much later") func idle() throws {
         let allowance = allowance(time: .milliseconds(2))
         #expect(throws: ImagingError.timeLimit(.milliseconds(120))) {
             try allowance.run { () throws(ImagingError) in
@@ -121,7 +121,7 @@ struct AllowanceTests {
         }
     }
 
-    @Test func theTimeOfAllThreadsCounts() throws {
+    @Test("The time of all threads counts") func threads() throws {
         let allowance = allowance(time: .milliseconds(50))
         #expect(throws: ImagingError.timeLimit(.milliseconds(50))) {
             try allowance.run { () throws(ImagingError) in
@@ -133,7 +133,7 @@ struct AllowanceTests {
         #expect(allowance.spent >= .milliseconds(60))
     }
 
-    @Test func nestedAllowancesCountApart() throws {
+    @Test("Nested allowances count separately") func nested() throws {
         let (outer, inner) = (allowance(), allowance())
         try outer.run { () throws(ImagingError) in
             Self.burn(.milliseconds(5))
@@ -144,7 +144,7 @@ struct AllowanceTests {
         #expect(outer.spent >= .milliseconds(10) && outer.spent < .milliseconds(20))
     }
 
-    @Test func theThreadsOfAVIFsCodersCount() throws {
+    @Test("The threads of AVIF's coders count") func theThreadsOfAVIFsCodersCount() throws {
         var bitmap = try Bitmap(width: 1200, height: 900, format: .gray)
         try bitmap.withUnsafeMutableRows { rows in
             for y in 0..<900 { arc4random_buf(rows.row(y), 1200) }
@@ -167,11 +167,11 @@ struct AllowanceTests {
     }
 
     /// 34 bytes that encode 100 million pixels, and GIFs of a few bytes more.
-    @Test func claimsOfTinyFilesAreRefusedBeforeMemoryIsTaken() throws {
+    @Test("A tiny file cannot claim much memory") func tinyFiles() throws {
         let flat =
             Array("RIFF".utf8) + [26, 0, 0, 0] + Array("WEBPVP8L".utf8) + [14, 0, 0, 0, 0x2F, 0x0F, 0xE7, 0xC3, 0x09]
             + [0x88, 0x88, 0x08, 0, 0xFE, 0x8F, 0, 0, 0]
-        let info = try flat.withRaw { try ImageProbe.probe($0) }
+        let info = try flat.probe()
         #expect((info.width, info.height) == (10_000, 10_000))
         let dot = Files.GIFFrame(width: 1, height: 1, indexes: [1], disposal: 3)
         for bytes in [flat, Files.gif(10_000, 10_000, [dot]), Files.gif(9500, 9500, [dot, dot])] {
@@ -188,7 +188,8 @@ struct AllowanceTests {
 
     /// Decoder, canvas, frames and results of processors count together: a limit that suffices for the decoder fails a
     /// chain.
-    @Test(arguments: [ImageFormat.png, .jpeg, .gif, .webp]) func allStagesCountTogether(_ format: ImageFormat) throws {
+    @Test("The memory of all stages counts together", arguments: [ImageFormat.png, .jpeg, .gif, .webp])
+    func stages(_ format: ImageFormat) throws {
         let bytes = try encoded(format)
         let flip = FlippingImageProcessor(direction: .horizontal)
         func fits(_ memory: Int, _ work: () throws(ImagingError) -> Image) -> Bool {
@@ -220,7 +221,7 @@ struct AllowanceTests {
         #expect(flipping >= 2 * picture && flipping > decoding)
     }
 
-    @Test func progressiveJPEGCountsItsCoefficients() throws {
+    @Test("The coefficients of a progressive JPEG count") func coefficients() throws {
         let baseline = try encoded(.jpeg)
         let progressive = try encoded(.jpeg, .init(progressive: true))
         // The picture and some rows; the coefficients of 4:2:0 take as many bytes as the picture.
@@ -231,7 +232,8 @@ struct AllowanceTests {
         }
     }
 
-    @Test(arguments: [ImageFormat.png, .jpeg, .gif, .webp]) func encodersCount(_ format: ImageFormat) throws {
+    @Test("The memory of encoders counts", arguments: [ImageFormat.png, .jpeg, .gif, .webp])
+    func encoders(_ format: ImageFormat) throws {
         var dice = Dice(5)
         let noise = Image(try Pictures.make(64, 64, .rgb) { _, _, _ in dice.roll(256) })
         let whole = try ImageEncoder.encode(noise, as: format)
@@ -248,7 +250,7 @@ struct AllowanceTests {
     }
 
     /// libwebp encodes alpha without loss, which takes several times the memory of a lossy picture.
-    @Test func alphaOfAWebPCounts() throws {
+    @Test("The alpha of a WebP counts") func webpAlpha() throws {
         let clear = Image(try Bitmap(width: 1000, height: 1000, format: .rgba))
         #expect(throws: ImagingError.self) {
             try allowance(20 << 20).run { () throws(ImagingError) in try ImageEncoder.encode(clear, as: .webp) }
@@ -258,26 +260,30 @@ struct AllowanceTests {
     }
 
     /// Every loop over pixels checks the clock, on whichever thread it runs.
-    @Test(arguments: [
-        "flip:h", "rotate:90", "crop:900x900", "pad:2000x2000,#fff", "resize:500x500", "downsample:500x500", "blur:3",
-        "sharpen:1", "color:saturation=0.5", "black-white", "grayscale", "tint:#ff000080", "overlay:#ff0000",
-        "blend:multiply,background=#336699", "blend:hue,background=#336699", "round-corner:20", "border:5",
-    ])
-    func processorsKeepToTheTime(_ spec: String) throws {
+    @Test(
+        "Every processor respects the time limit",
+        arguments: [
+            "flip:h", "rotate:90", "crop:900x900", "pad:2000x2000,#fff", "resize:500x500", "downsample:500x500",
+            "blur:3",
+            "sharpen:1", "color:saturation=0.5", "black-white", "grayscale", "tint:#ff000080", "overlay:#ff0000",
+            "blend:multiply,background=#336699", "blend:hue,background=#336699", "round-corner:20", "border:5",
+        ])
+    func processorTime(_ spec: String) throws {
         let image = Image(try Bitmap(width: 1100, height: 1100, format: .rgba))
         let processor = try ProcessorParser.parse(spec)
         let options = ProcessingOptions(decode: .init(limits: .init(timeLimit: .zero)))
         #expect(throws: ImagingError.timeLimit(.zero)) { try processor.process(.image(image), options: options) }
     }
 
-    @Test(arguments: [ImageFormat.png, .jpeg, .gif, .webp]) func encodersKeepToTheTime(_ format: ImageFormat) throws {
+    @Test("Every encoder respects the time limit", arguments: [ImageFormat.png, .jpeg, .gif, .webp])
+    func encoderTime(_ format: ImageFormat) throws {
         let image = Image(try Bitmap(width: 1100, height: 1100, format: .rgb))
         #expect(throws: ImagingError.timeLimit(.zero)) {
             try allowance(time: .zero).run { () throws(ImagingError) in try ImageEncoder.encode(image, as: format) }
         }
     }
 
-    @Test func workWithoutAnAllowanceIsNotLimited() throws {
+    @Test("Work without an allowance is not limited") func unlimited() throws {
         #expect(Allowance.current == nil)
         let bitmap = try Bitmap(width: 1100, height: 1100, format: .rgba)
         #expect(try bitmap.oriented(Orientation(3)).width == 1100)

@@ -3,7 +3,7 @@ import Testing
 @testable import KFImaging
 
 /// The reference composites in floating point, pixel by pixel, by the formulas of the specifications.
-@Suite("Animations are blended by the rules of their formats")
+@Suite("Blending of animations")
 struct AnimationBlendingTests {
     /// Premultiplied samples from 0 to 1.
     private struct Canvas {
@@ -36,14 +36,15 @@ struct AnimationBlendingTests {
         return worst * 255
     }
 
-    @Test func halfTransparentGreenOverRed() throws {
+    @Test("Half-transparent green over red is mixed") func mixed() throws {
         let red = Files.WebPFrame(try Pictures.flat(2, 2, [255, 0, 0, 255]))
         let green = Files.WebPFrame(try Pictures.flat(2, 2, [0, 255, 0, 128]))
         let image = try ImageDecoder.decode(Files.webp(2, 2, [red, green]))
         #expect(image.frames[1].bitmap[0, 0] == [126, 127, 0, 255])
     }
 
-    @Test(arguments: 0..<12) func webp(_ seed: UInt64) throws {
+    @Test("Random WebP animations match the definition", arguments: 0..<12)
+    func webp(_ seed: UInt64) throws {
         var dice = Dice(seed)
         let (width, height) = (6 + dice.roll(20), 6 + dice.roll(20))
         var frames: [Files.WebPFrame] = []
@@ -71,14 +72,15 @@ struct AnimationBlendingTests {
             for y in top..<top + tall { for x in left..<left + wide { canvas.pixels[y * width + x] = .zero } }
         }
         let image = try ImageDecoder.decode(Files.webp(width, height, frames))
-        #expect(image.frames.count == 6)
+        #expect(image.frames.count == 6 && image.width == width && image.height == height)
         for (index, frame) in image.frames.enumerated() {
             // Each blending rounds by up to two steps.
             #expect(difference(frame.bitmap, expected[index]) <= 2 * Double(index + 1), "frame \(index)")
         }
     }
 
-    @Test(arguments: 0..<24) func apng(_ seed: UInt64) throws {
+    @Test("Random animated PNGs match the definition", arguments: 0..<24)
+    func apng(_ seed: UInt64) throws {
         var dice = Dice(seed)
         let (width, height) = (4 + dice.roll(12), 4 + dice.roll(12))
         let hasDefaultImage = dice.roll(2) == 0
@@ -114,14 +116,15 @@ struct AnimationBlendingTests {
             Files.apng(
                 width, height, frames, form,
                 defaultImage: hasDefaultImage ? [UInt8](repeating: 77, count: width * height * 4) : nil))
-        #expect(image.frames.count == 8)
+        #expect(image.frames.count == 8 && image.width == width && image.height == height)
         for (index, frame) in image.frames.enumerated() {
             // Each blending rounds the colour and the alpha.
             #expect(difference(frame.bitmap, expected[index]) <= Double(index + 1), "frame \(index)")
         }
     }
 
-    @Test(arguments: 0..<12) func gif(_ seed: UInt64) throws {
+    @Test("Random GIF animations match the definition", arguments: 0..<12)
+    func gif(_ seed: UInt64) throws {
         var dice = Dice(seed)
         let palette: [[Int]] = [[0, 0, 0, 255], [255, 0, 0, 255], [0, 255, 0, 255], [0, 0, 255, 255]]
         let (width, height) = (4 + dice.roll(9), 4 + dice.roll(9))
@@ -153,7 +156,7 @@ struct AnimationBlendingTests {
             }
         }
         let image = try ImageDecoder.decode(Files.gif(width, height, frames))
-        #expect(image.frames.count == 8)
+        #expect(image.frames.count == 8 && image.width == width && image.height == height)
         for (index, frame) in image.frames.enumerated() {
             #expect(difference(frame.bitmap, expected[index]) == 0, "frame \(index)")
         }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("BMP: run lengths")
+@Suite("Run lengths of BMP pictures")
 struct BMPRunTests {
     private let red: [UInt8] = [255, 0, 0]
     private let green: [UInt8] = [0, 255, 0]
@@ -28,7 +28,7 @@ struct BMPRunTests {
         }
     }
 
-    @Test func everyCodeOfRLE8() throws {
+    @Test("Every code of RLE8 is read") func rle8() throws {
         let data: [UInt8] = [
             3, 0, 1, 1, 0, 0,  // rrrg
             0, 3, 0, 1, 2, 0xEE, 1, 9, 0, 0,  // rgb and black, for an index without an entry
@@ -37,13 +37,13 @@ struct BMPRunTests {
         let whole = file(8, 4, 3, data)
         #expect(try letters(whole) == ["bbbb", "rgbk", "rrrg"])
         #expect(try ImageDecoder.decode(whole.bytes).bitmap.format == .rgb)
-        #expect(try whole.bytes.withRaw { try ImageProbe.probe($0) }.hasAlpha == false)
+        #expect(try whole.bytes.probe().hasAlpha == false)
         var fromTheTop = whole
         fromTheTop.height = -3
         #expect(try letters(fromTheTop) == ["rrrg", "rgbk", "bbbb"])
     }
 
-    @Test func everyCodeOfRLE4() throws {
+    @Test("Every code of RLE4 is read") func rle4() throws {
         let data: [UInt8] = [
             5, 0x01, 0, 0,  // rgrgr
             0, 5, 0x01, 0x22, 0x10, 0xEE, 0, 0,  // rgbbg
@@ -52,7 +52,7 @@ struct BMPRunTests {
         #expect(try letters(file(4, 5, 3, data)) == ["rgbgg", "rgbbg", "rgrgr"])
     }
 
-    @Test func everyCodeOfTheRLEOfOS2() throws {
+    @Test("Every code of OS/2's run lengths is read") func rle24() throws {
         let data: [UInt8] = [
             2, 0, 0, 255, 1, 0, 255, 0, 0, 0,  // rrg
             0, 3, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0xEE, 0, 1,
@@ -60,7 +60,7 @@ struct BMPRunTests {
         #expect(try letters(file(24, 3, 2, data)) == ["bgr", "rrg"])
     }
 
-    @Test func skippedPixelsAreTransparent() throws {
+    @Test("Skipped pixels are transparent") func skipped() throws {
         let data: [UInt8] = [
             1, 0, 0, 2, 1, 0, 1, 1, 0, 0,  // r.g, a delta to the right
             1, 2, 0, 0,  // b and an early end of the line
@@ -69,27 +69,27 @@ struct BMPRunTests {
         let part = file(8, 4, 5, data)
         #expect(try letters(part) == ["....", ".r..", "....", "b...", "r.g."])
         #expect(try ImageDecoder.decode(part.bytes).bitmap.format == .rgba)
-        #expect(try part.bytes.withRaw { try ImageProbe.probe($0) }.hasAlpha)
+        #expect(try part.bytes.probe().hasAlpha)
         var gray = part
         gray.palette = [[0, 0, 0], [1, 1, 1], [2, 2, 2]]
         #expect(try ImageDecoder.decode(gray.bytes).bitmap.format == .grayAlpha)
         #expect(try letters(file(8, 2, 2, [0, 1])) == ["..", ".."])
     }
 
-    @Test func runsAreClippedToTheirRow() throws {
+    @Test("Runs are clipped to their row") func clipped() throws {
         #expect(try letters(file(8, 3, 2, [255, 0, 9, 1, 0, 0, 0, 4, 1, 2, 1, 2, 0, 1])) == ["gbg", "rrr"])
         #expect(try letters(file(8, 3, 2, [3, 0, 0, 2, 200, 1, 5, 1, 0, 1])) == ["...", "rrr"])
     }
 
     /// Without an end mark the last pixel is the end; what follows is not looked at.
-    @Test func damage() throws {
+    @Test("Truncated runs are refused") func damage() throws {
         #expect(try letters(file(8, 2, 1, [2, 0])) == ["rr"])
         #expect(try letters(file(8, 2, 1, [2, 0, 0, 0, 7, 7, 9])) == ["rr"])
         for data: [UInt8] in [[], [1], [1, 0], [1, 0, 0], [1, 0, 0, 0], [0, 3, 1], [0, 2, 1], [0, 2, 0, 0]] {
             let bytes = file(8, 2, 1, data).bytes
             #expect(throws: ImagingError.truncated(.bmp), "\(data)") { try ImageDecoder.decode(bytes) }
-            #expect(throws: ImagingError.truncated(.bmp)) { try bytes.withRaw { try ImageProbe.checkStructure($0) } }
-            #expect(throws: ImagingError.truncated(.bmp)) { try bytes.withRaw { try ImageDecoder.check($0) } }
+            #expect(throws: ImagingError.truncated(.bmp)) { try bytes.checkStructure() }
+            #expect(throws: ImagingError.truncated(.bmp)) { try bytes.checkFully() }
         }
         let behind = file(8, 2, 1, [0, 0, 1, 0, 0, 1]).bytes
         #expect(throws: ImagingError.corrupt(.bmp, reason: "a run behind the last row")) {
@@ -97,7 +97,7 @@ struct BMPRunTests {
         }
     }
 
-    @Test func sizesOfOnePass() throws {
+    @Test("Several sizes come from one pass") func sizes() throws {
         let rows = (0..<40).flatMap { row in [UInt8]([20, UInt8(row % 3), 20, 2, 0, 0]) }
         let file = file(8, 40, 40, rows + [0, 1])
         let whole = try ImageDecoder.decode(file.bytes).bitmap
@@ -109,7 +109,7 @@ struct BMPRunTests {
     }
 
     /// A few bytes may stand for a large empty picture; its memory counts before it is taken, and so does its time.
-    @Test func emptyPicturesAreBounded() {
+    @Test("An empty picture counts against the limits") func empty() {
         let empty = file(8, 9000, 9000, [0, 1]).bytes
         #expect(throws: ImagingError.memoryLimit(bytes: 9000 * 36_032, limit: 1 << 20)) {
             try ImageDecoder.decode(empty, options: .init(limits: .init(maxMemory: 1 << 20)))

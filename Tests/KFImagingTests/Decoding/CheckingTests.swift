@@ -4,26 +4,27 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("A full check finds the damage that decoding finds, and keeps no frames")
+@Suite("The full check")
 struct CheckingTests {
-    @Test(arguments: FixturesDirectory.all)
-    func wholeImagesPass(_ fixture: Support.Fixture) throws {
+    @Test("Whole images pass", arguments: FixturesDirectory.all)
+    func whole(_ fixture: Support.Fixture) throws {
         let bytes = try [UInt8](fixture.data)
-        let warnings = try bytes.withRaw { try ImageProbe.checkStructure($0) }
-        #expect(try bytes.withRaw { try ImageDecoder.check($0) } == warnings)
+        let warnings = try bytes.checkStructure()
+        #expect(try bytes.checkFully() == warnings)
     }
 
-    @Test(arguments: DamagedPictures.formats)
-    func damageBelowTheStructureIsFound(_ format: String) throws {
+    @Test("Damage below the structure is found", arguments: DamagedPictures.formats)
+    func damage(_ format: String) throws {
         let bytes = try DamagedPictures.make(format)
-        #expect(try bytes.withRaw { try ImageProbe.checkStructure($0) } == [])
+        #expect(try bytes.checkStructure() == [])
         let error = try #require(
-            #expect(throws: ImagingError.self) { try bytes.withRaw { try ImageDecoder.check($0) } })
+            #expect(throws: ImagingError.self) { try bytes.checkFully() })
         #expect(throws: error) { try ImageDecoder.decode(bytes) }
     }
 
     /// Animations, a JPEG and a PNG are checked in less memory than their pixels take.
-    @Test(arguments: [ImageFormat.png, .jpeg, .gif, .webp]) func memoryIsThatOfACanvasAtMost(
+    @Test("The check holds at most one canvas", arguments: [ImageFormat.png, .jpeg, .gif, .webp])
+    func memory(
         _ format: ImageFormat
     ) throws {
         var dice = Dice(7)
@@ -37,7 +38,7 @@ struct CheckingTests {
         let bytes = try ImageEncoder.encode(image, as: format)
         // The rows of the libraries and a band; a canvas, a frame and the memory of the library for it.
         let limits = DecodeLimits(maxMemory: isStill ? 600_000 : 6 * 160 * 120 * 4)
-        #expect(try bytes.withRaw { try ImageDecoder.check($0, limits: limits) } == [])
+        #expect(try bytes.checkFully(limits: limits) == [])
         let error = #expect(throws: ImagingError.self) {
             try ImageDecoder.decode(bytes, options: .init(limits: limits))
         }
@@ -47,23 +48,25 @@ struct CheckingTests {
         }
     }
 
-    @Test func theLimitsHold() throws {
+    @Test("The limits apply to the check") func limits() throws {
         let bytes = try ImageEncoder.encode(Image(Pictures.gradient(1100, 1100, .rgb)), as: .png)
         #expect(throws: ImagingError.timeLimit(.zero)) {
-            try bytes.withRaw { try ImageDecoder.check($0, limits: .init(timeLimit: .zero)) }
+            try bytes.checkFully(limits: .init(timeLimit: .zero))
         }
         #expect(throws: ImagingError.self) {
-            try bytes.withRaw { try ImageDecoder.check($0, limits: .init(maxMemory: 100_000)) }
+            try bytes.checkFully(limits: .init(maxMemory: 100_000))
         }
     }
 
-    @Test(.enabled(if: Corpus.isThere, "no test images beside the repository"))
-    func aBrokenSeedPassesWhenItDecodesAndOnlyThen() throws {
+    @Test(
+        "The check and the decoder agree on broken files",
+        .enabled(if: Corpus.isThere, "no test images beside the repository"))
+    func seeds() throws {
         var (passed, refused) = (0, 0)
         for file in ["fuzz-seeds", "png-broken", "jpeg-corrupt"].flatMap(Corpora.files) {
             let bytes = try [UInt8](Data(contentsOf: file))
-            guard (try? bytes.withRaw { try ImageProbe.checkStructure($0) }) != nil,
-                (try? bytes.withRaw { try ImageProbe.probe($0) }) != nil
+            guard (try? bytes.checkStructure()) != nil,
+                (try? bytes.probe()) != nil
             else { continue }
             let checks = failure { () throws(ImagingError) in
                 try bytes.withUnsafeBytes { bytes in

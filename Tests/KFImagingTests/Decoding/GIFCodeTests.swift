@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("GIF codes decode to giflib's pixels, and those that giflib rejects decode too")
+@Suite("GIF codes")
 struct GIFCodeTests {
     /// Nil when the codes are rejected.
     private func ours(_ data: [UInt8], size: Int, count: Int) -> [UInt8]? {
@@ -37,7 +37,8 @@ struct GIFCodeTests {
         return result
     }
 
-    @Test(arguments: 2...8) func whatGiflibReads(_ size: Int) {
+    @Test("Whole codes decode to giflib's pixels", arguments: 2...8)
+    func whole(_ size: Int) {
         var dice = Dice(UInt64(size))
         for clears in [true, false] {
             let indexes = indexes(&dice, 120 * 90, size: size)
@@ -49,7 +50,7 @@ struct GIFCodeTests {
     }
 
     /// Damaged data decodes to giflib's pixels, or is rejected at an undefined code, for which giflib invents pixels.
-    @Test func damagedCodes() {
+    @Test("Damaged codes decode to giflib's pixels or are refused") func damaged() {
         var dice = Dice(99)
         var (read, refused) = (0, 0)
         for _ in 0..<3000 {
@@ -67,14 +68,15 @@ struct GIFCodeTests {
         #expect(read > 300 && refused > 300, "\(read) \(refused)")
     }
 
-    @Test func codesThatEndEarlyAreTruncated() {
+    @Test("Codes that end early are refused") func truncated() {
         let data = LZWCodes.pack([Int](repeating: 3, count: 99), size: 2)
         #expect(ours(data, size: 2, count: 99) != nil)
         #expect(ours(data, size: 2, count: 100) == nil)
         #expect(ours([], size: 2, count: 1) == nil)
     }
 
-    @Test(arguments: 9...11) func codesThatBeginWiderThanGiflibReads(_ size: Int) throws {
+    @Test("Code sizes beyond giflib's are read", arguments: 9...11)
+    func wide(_ size: Int) throws {
         var dice = Dice(UInt64(size))
         let indexes = indexes(&dice, 64 * 64, size: 2)
         let gif =

@@ -2,9 +2,8 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("GIF frames are composited")
+@Suite("GIF frames")
 struct GIFDecoderTests {
-    private let clear = [0, 0, 0, 0]
     private let red = [255, 0, 0, 255]
     private let green = [0, 255, 0, 255]
     private let blue = [0, 0, 255, 255]
@@ -17,37 +16,7 @@ struct GIFDecoderTests {
         .init(left: left, top: top, width: 1, height: 1, indexes: [index], disposal: disposal)
     }
 
-    @Test func whatIsLeftStandsUnderTheNextFrame() throws {
-        let image = try ImageDecoder.decode(Files.gif(2, 2, [full(1), dot(2, 0, 0), dot(3, 1, 1)]))
-        #expect(image.frames.count == 3)
-        #expect(image.frames[2].bitmap[0, 0] == green)
-        #expect(image.frames[2].bitmap[1, 1] == blue)
-        #expect(image.frames[2].bitmap[1, 0] == red)
-    }
-
-    @Test func disposalToBackgroundClears() throws {
-        let image = try ImageDecoder.decode(Files.gif(2, 2, [full(1), dot(2, 0, 0, disposal: 2), dot(3, 1, 1)]))
-        #expect(image.frames[1].bitmap[0, 0] == green)
-        #expect(image.frames[2].bitmap[0, 0] == clear)
-        #expect(image.frames[2].bitmap[1, 0] == red)
-    }
-
-    @Test func disposalToPreviousRestores() throws {
-        let image = try ImageDecoder.decode(Files.gif(2, 2, [full(1), dot(2, 0, 0, disposal: 3), dot(3, 1, 1)]))
-        #expect(image.frames[1].bitmap[0, 0] == green)
-        #expect(image.frames[2].bitmap[0, 0] == red)
-    }
-
-    @Test func transparentPixelsLetThrough() throws {
-        var over = full(2)
-        over.indexes = [2, 0, 0, 2]
-        over.transparent = 0
-        let image = try ImageDecoder.decode(Files.gif(2, 2, [full(1), over]))
-        #expect(image.frames[1].bitmap[0, 0] == green)
-        #expect(image.frames[1].bitmap[1, 0] == red)
-    }
-
-    @Test func framesOutsideTheCanvasAreClipped() throws {
+    @Test("Frames outside the canvas are clipped") func clipped() throws {
         var wide = full(2)
         (wide.left, wide.top) = (1, 1)
         let image = try ImageDecoder.decode(Files.gif(2, 2, [full(1), wide, dot(3, 9, 9, disposal: 2)]))
@@ -55,7 +24,7 @@ struct GIFDecoderTests {
         #expect(image.frames[2].bitmap[0, 1] == red)
     }
 
-    @Test func interlacedRowsFindTheirPlace() throws {
+    @Test("Interlaced rows find their place") func interlaced() throws {
         let frame = Files.GIFFrame(
             width: 1, height: 9, indexes: [0, 3, 2, 1, 1, 0, 0, 0, 0].map { UInt8($0) }, interlaced: true)
         let image = try ImageDecoder.decode(Files.gif(1, 9, [frame]))
@@ -67,7 +36,7 @@ struct GIFDecoderTests {
         #expect(image.bitmap[0, 7] == [0, 0, 0, 255])
     }
 
-    @Test func delaysAndLoops() throws {
+    @Test("Delays and loops are read") func timing() throws {
         let bytes = Files.gif(
             2, 2, [full(1, delay: 0), full(2, delay: 1), full(3, delay: 2), full(1, delay: 50)], loops: 4)
         let image = try ImageDecoder.decode(bytes)
@@ -80,7 +49,7 @@ struct GIFDecoderTests {
         #expect(try ImageDecoder.decode(Files.gif(2, 2, [full(1), full(2)])).loopCount == 1)
     }
 
-    @Test func oneFrameIsAStillImageAndTheFirstCanBeAskedFor() throws {
+    @Test("A single frame is a still image") func still() throws {
         let still = try ImageDecoder.decode(Files.gif(2, 2, [full(1)]))
         #expect(!still.isAnimated && still.frames[0].delay == .zero)
         let first = try ImageDecoder.decode(

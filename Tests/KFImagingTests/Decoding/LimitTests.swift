@@ -2,9 +2,9 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Limits are checked before memory is allocated")
+@Suite("Limits of decoders")
 struct LimitTests {
-    @Test func pixelsOfOneFrame() throws {
+    @Test("The pixels of a frame are limited") func pixels() throws {
         let bytes = try ImageEncoder.encode(Image(Pictures.gradient(50, 50)), as: .png)
         let small = DecodeOptions(limits: .init(maxPixels: 2499))
         #expect(throws: ImagingError.tooLarge(width: 50, height: 50, maxPixels: 2499)) {
@@ -13,7 +13,7 @@ struct LimitTests {
         _ = try ImageDecoder.decode(bytes, options: .init(limits: .init(maxPixels: 2500)))
     }
 
-    @Test func aClaimOfManyPixelsIsRefusedFromTheHeader() {
+    @Test("A large claim is refused from the header") func header() {
         let gif = Array("GIF89a".utf8) + [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0x3B]
         #expect(throws: ImagingError.tooLarge(width: 65_535, height: 65_535, maxPixels: 100_000_000)) {
             try ImageDecoder.decode(gif)
@@ -26,7 +26,7 @@ struct LimitTests {
         }
     }
 
-    @Test func framesByCountAndByPixels() {
+    @Test("Frames are limited by count and by pixels") func frames() {
         let frame = Files.GIFFrame(width: 2, height: 2, indexes: [1, 1, 1, 1])
         let bytes = Files.gif(2, 2, [Files.GIFFrame](repeating: frame, count: 30))
         #expect(throws: ImagingError.tooManyFrames(maxFrames: 29)) {
@@ -37,7 +37,7 @@ struct LimitTests {
         }
     }
 
-    @Test func scansAndTime() throws {
+    @Test("Scans and time are limited") func scans() throws {
         let image = Image(try Pictures.gradient(200, 200))
         let bytes = try ImageEncoder.encode(image, as: .jpeg, options: .init(progressive: true))
         #expect(throws: ImagingError.tooManyScans(maxScans: 3)) {
@@ -51,7 +51,7 @@ struct LimitTests {
         }
     }
 
-    @Test func sidesThatOverflow() {
+    @Test("Sides that overflow are refused") func overflow() {
         #expect(throws: ImagingError.self) { try Bitmap(width: Int.max / 2, height: 4, format: .rgba) }
         #expect(throws: ImagingError.self) { try Bitmap(width: 0, height: 4, format: .rgba) }
         #expect(throws: ImagingError.self) {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Pictures are decoded upright")
+@Suite("Orientations")
 struct OrientationTests {
     /// Maps a displayed pixel to the stored one, written independently of the module.
     private func stored(_ orientation: Int, _ x: Int, _ y: Int, _ width: Int, _ height: Int) -> (Int, Int) {
@@ -18,7 +18,8 @@ struct OrientationTests {
         }
     }
 
-    @Test(arguments: 1...8) func everyPixelIsWhereItBelongs(_ orientation: Int) throws {
+    @Test("Every orientation moves each pixel correctly", arguments: 1...8)
+    func pixels(_ orientation: Int) throws {
         for format in RoundTripTests.formats {
             let source = try Pictures.make(70, 37, format) { x, y, channel in (x * 7 + y * 131 + channel * 53) * 97 }
             let turned = try source.oriented(Orientation(orientation))
@@ -34,7 +35,8 @@ struct OrientationTests {
         }
     }
 
-    @Test(arguments: 1...8) func theDecoderAppliesIt(_ orientation: Int) throws {
+    @Test("The decoder applies the orientation", arguments: 1...8)
+    func decoder(_ orientation: Int) throws {
         let bitmap = try Pictures.corners(64, 48)
         let options = EncodeOptions(quality: 95, chromaSubsampling: .none)
         let jpeg = try ImageEncoder.encode(Image(bitmap), as: .jpeg, options: options)
@@ -44,7 +46,7 @@ struct OrientationTests {
     }
 
     /// The fixtures hold one drawing, stored turned in eight ways.
-    @Test func theFixturesAreEightTimesOnePicture() throws {
+    @Test("Eight orientations show one picture") func fixtures() throws {
         func picture(_ name: String) throws -> Bitmap {
             try ImageDecoder.decode(Fixture.bytes("jpeg/\(name).jpg")).bitmap
         }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("A progressive JPEG is decoded while it arrives")
+@Suite("Progressive JPEGs that arrive")
 struct ProgressiveJPEGTests {
     private func pictures(_ bytes: [UInt8], step: Int) throws -> [Image] {
         let decoder = ProgressiveJPEGDecoder()
@@ -17,7 +17,8 @@ struct ProgressiveJPEGTests {
         return pictures
     }
 
-    @Test(arguments: [1, 700, 5000]) func onePictureAScanEachBetterThanTheLast(_ step: Int) throws {
+    @Test("Each scan gives a better picture", arguments: [1, 700, 5000])
+    func scans(_ step: Int) throws {
         let bytes = try Fixture.bytes(step == 1 ? "jpeg/grey-progressive.jpg" : "jpeg/progressive.jpg")
         let full = try ImageDecoder.decode(bytes)
         let pictures = try pictures(bytes, step: step)
@@ -28,24 +29,24 @@ struct ProgressiveJPEGTests {
         for (earlier, later) in zip(qualities, qualities.dropFirst()) { #expect(later > earlier - 1) }
     }
 
-    @Test func allAtOnceGivesTheFinishedPicture() throws {
+    @Test("A whole file gives only the finished picture") func atOnce() throws {
         let bytes = try Fixture.bytes("jpeg/progressive.jpg")
         let pictures = try pictures(bytes, step: bytes.count)
         #expect(pictures.count == 1)
         #expect(try pictures[0].bitmap == ImageDecoder.decode(bytes).bitmap)
     }
 
-    @Test func aSingleScanGivesNothing() throws {
+    @Test("A baseline JPEG gives no intermediate picture") func baseline() throws {
         #expect(try pictures(Fixture.bytes("jpeg/landscape-420.jpg"), step: 1000).isEmpty)
     }
 
-    @Test func cutShortIsAnError() throws {
+    @Test("A truncated file is an error") func truncated() throws {
         let bytes = try Fixture.bytes("jpeg/progressive.jpg").prefix(30_000)
         let decoder = ProgressiveJPEGDecoder()
         #expect(throws: ImagingError.truncated(.jpeg)) { try decoder.append(Array(bytes), isLast: true) }
     }
 
-    @Test func scansAreLimited() throws {
+    @Test("The number of scans is limited") func limited() throws {
         let decoder = ProgressiveJPEGDecoder(options: .init(limits: .init(maxScans: 3)))
         #expect(throws: ImagingError.tooManyScans(maxScans: 3)) {
             try decoder.append(Fixture.bytes("jpeg/progressive.jpg"), isLast: true)

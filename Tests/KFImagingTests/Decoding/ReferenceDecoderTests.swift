@@ -2,10 +2,12 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Pixels equal those of the libraries' own programs")
+@Suite("Pixels of the libraries' own programs")
 struct ReferenceDecoderTests {
-    @Test(.enabled(if: Corpus.isThere && Reference.isThere("djpeg"), "no test images, or no djpeg"))
-    func jpegIsWhatDjpegMakes() throws {
+    @Test(
+        "JPEG pixels equal those of djpeg",
+        .enabled(if: Corpus.isThere && Reference.isThere("djpeg"), "no test images, or no djpeg"))
+    func jpeg() throws {
         let corpus = Corpus("jpeg-ref")
         var compared = 0
         for entry in try corpus.entries() where entry.library.contains("djpeg") && !entry.library.contains(":error") {
@@ -28,8 +30,10 @@ struct ReferenceDecoderTests {
         }
     }
 
-    @Test(.enabled(if: Corpus.isThere && Reference.isThere("dwebp"), "no test images, or no dwebp"))
-    func webpIsWhatDwebpMakes() throws {
+    @Test(
+        "WebP pixels equal those of dwebp",
+        .enabled(if: Corpus.isThere && Reference.isThere("dwebp"), "no test images, or no dwebp"))
+    func webp() throws {
         let corpus = Corpus("webp")
         var compared = 0
         for entry in try corpus.entries() where entry.path.hasSuffix(".webp") {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Pictures are decoded at a reduced size")
+@Suite("Decoding at a reduced size")
 struct ScaledDecodingTests {
     private func decoded(_ path: String, to size: PixelSize? = nil) throws -> Bitmap {
         try ImageDecoder.decode(Fixture.bytes(path), options: .init(exactSize: size)).bitmap
@@ -14,14 +14,17 @@ struct ScaledDecodingTests {
     }
 
     /// Resampling row by row gives the same pixels as resampling the whole picture.
-    @Test(arguments: ["rgb", "rgba", "grey", "grey16", "rgb16", "palette", "rgb-interlaced", "orientation-upright"])
-    func pngEqualsDecodingThenResizing(_ name: String) throws {
+    @Test(
+        "A reduced PNG equals a resized one",
+        arguments: ["rgb", "rgba", "grey", "grey16", "rgb16", "palette", "rgb-interlaced", "orientation-upright"])
+    func png(_ name: String) throws {
         let full = try decoded("png/\(name).png")
         let size = half(full)
         #expect(try decoded("png/\(name).png", to: size) == Resampler.resize(full, to: size))
     }
 
-    @Test(arguments: ["gif/animated.gif", "webp/animated.webp"]) func animationsFrameByFrame(_ path: String) throws {
+    @Test("A reduced animation equals a resized one", arguments: ["gif/animated.gif", "webp/animated.webp"])
+    func animations(_ path: String) throws {
         let image = try ImageDecoder.decode(Fixture.bytes(path))
         let size = half(image.bitmap)
         let small = try ImageDecoder.decode(Fixture.bytes(path), options: .init(exactSize: size))
@@ -31,18 +34,21 @@ struct ScaledDecodingTests {
     }
 
     /// A library decodes the picture at a reduced size; the difference must be invisible.
-    @Test(arguments: [
-        "jpeg/landscape-444.jpg", "jpeg/landscape-420.jpg", "jpeg/grey.jpg", "jpeg/progressive.jpg",
-        "webp/lossy.webp", "webp/lossless.webp",
-    ])
-    func otherFormatsComeWithin45Decibels(_ path: String) throws {
+    @Test(
+        "Reduced JPEG and WebP come within 45 dB",
+        arguments: [
+            "jpeg/landscape-444.jpg", "jpeg/landscape-420.jpg", "jpeg/grey.jpg", "jpeg/progressive.jpg",
+            "webp/lossy.webp", "webp/lossless.webp",
+        ])
+    func lossy(_ path: String) throws {
         let full = try decoded(path)
         let size = PixelSize(width: full.width / 5, height: full.height / 5)
         #expect(try decoded(path, to: size).psnr(to: Resampler.resize(full, to: size)) >= 45)
     }
 
     /// Detail that a reduced decode would alias: a zone plate, and strokes like print.
-    @Test(arguments: ["rings", "print"]) func fineDetailIsNotFolded(_ kind: String) throws {
+    @Test("Fine detail causes no aliasing", arguments: ["rings", "print"])
+    func detail(_ kind: String) throws {
         let side = 640
         let picture = try Pictures.make(side, side, .gray) { x, y, _ in
             if kind == "print" { return (x / 3 * 7 + y / 5 * 11) % 5 < 2 ? 20 : 245 }
@@ -56,20 +62,9 @@ struct ScaledDecodingTests {
             let scaled = try ImageDecoder.decode(bytes, options: .init(exactSize: size)).bitmap
             #expect(scaled.psnr(to: try Resampler.resize(full, to: size)) >= 45, "\(target)")
         }
-        // Sizes that share a pass equal those decoded alone.
-        let sizes = [50, 51, 52, 100].map { PixelSize(width: $0, height: $0) }
-        let together = try bytes.withRaw { bytes in
-            try ImageDecoder.passes(over: bytes, options: .init(), sizes: sizes).flatMap { group in
-                zip(group, try ImageDecoder.decode(bytes, options: .init(), sizes: group.map { sizes[$0] }))
-            }
-        }
-        for (index, image) in together {
-            let alone = try ImageDecoder.decode(bytes, options: .init(exactSize: sizes[index]))
-            #expect(image == alone, "\(sizes[index])")
-        }
     }
 
-    @Test func turnedPicturesHaveTheSizeAsDisplayed() throws {
+    @Test("A turned picture is reduced to its displayed size") func turned() throws {
         let full = try decoded("jpeg/orientation-6.jpg")
         let size = PixelSize(width: full.width / 2, height: full.height / 3)
         let scaled = try decoded("jpeg/orientation-6.jpg", to: size)
@@ -77,8 +72,10 @@ struct ScaledDecodingTests {
         #expect(scaled.psnr(to: try Resampler.resize(full, to: size)) > 40)
     }
 
-    @Test(arguments: ["png/rgb.png", "jpeg/landscape-420.jpg", "gif/still.gif", "webp/lossy.webp", "gif/animated.gif"])
-    func aBudgetOfBytesIsKept(_ path: String) throws {
+    @Test(
+        "A budget of bytes is kept",
+        arguments: ["png/rgb.png", "jpeg/landscape-420.jpg", "gif/still.gif", "webp/lossy.webp", "gif/animated.gif"])
+    func budget(_ path: String) throws {
         let full = try ImageDecoder.decode(Fixture.bytes(path))
         let pixels = full.frames.reduce(0) { $0 + $1.bitmap.width * $1.bitmap.height * $1.bitmap.format.bytesPerPixel }
         let small = try ImageDecoder.decode(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The error names the JPEG feature that is not supported")
+@Suite("Unsupported JPEG features")
 struct UndecodableJPEGTests {
     /// The file with another frame header: its marker, and the bits of a sample.
     private func jpeg(_ marker: UInt8, bits: UInt8) throws -> [UInt8] {
@@ -13,19 +13,21 @@ struct UndecodableJPEGTests {
         return bytes
     }
 
-    @Test(arguments: [
-        (0xC3, 8, "JPEG with lossless compression is not supported"),
-        (0xCB, 16, "JPEG with lossless compression is not supported"),
-        (0xC5, 8, "JPEG with hierarchical compression is not supported"),
-        (0xC1, 12, "JPEG with 12 bits a sample is not supported"),
-        (0xC2, 12, "JPEG with 12 bits a sample is not supported"),
-    ])
-    func whatItIsIsSaid(_ marker: Int, _ bits: Int, _ message: String) throws {
+    @Test(
+        "The error names the unsupported feature",
+        arguments: [
+            (0xC3, 8, "JPEG with lossless compression is not supported"),
+            (0xCB, 16, "JPEG with lossless compression is not supported"),
+            (0xC5, 8, "JPEG with hierarchical compression is not supported"),
+            (0xC1, 12, "JPEG with 12 bits a sample is not supported"),
+            (0xC2, 12, "JPEG with 12 bits a sample is not supported"),
+        ])
+    func named(_ marker: Int, _ bits: Int, _ message: String) throws {
         let bytes = try jpeg(UInt8(marker), bits: UInt8(bits))
         let error = #expect(throws: ImagingError.self) { try ImageDecoder.decode(bytes) }
         #expect(error?.message == message)
         // The file passes the structure check, so that it can be cached as it is.
-        #expect(try bytes.withRaw { try ImageProbe.checkStructure($0) } == [])
-        #expect(try bytes.withRaw { try ImageProbe.probe($0) }.bitDepth == bits)
+        #expect(try bytes.checkStructure() == [])
+        #expect(try bytes.probe().bitDepth == bits)
     }
 }

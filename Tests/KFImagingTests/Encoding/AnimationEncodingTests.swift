@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Encoded animations decode to their frames")
+@Suite("Encoded animations")
 struct AnimationEncodingTests {
     /// A moving square over a partly transparent ground, with few enough colours for a palette.
     private func frames(transparent: Bool) throws -> [ImageFrame] {
@@ -17,13 +17,15 @@ struct AnimationEncodingTests {
         }
     }
 
-    @Test(arguments: [(ImageFormat.gif, true), (.gif, false), (.webp, true), (.webp, false)])
-    func pixelsDelaysAndLoops(_ format: ImageFormat, _ transparent: Bool) throws {
+    @Test(
+        "Pixels, delays and loops survive a round trip",
+        arguments: [(ImageFormat.gif, true), (.gif, false), (.webp, true), (.webp, false)])
+    func roundTrip(_ format: ImageFormat, _ transparent: Bool) throws {
         let frames = try frames(transparent: transparent)
         for loops in [0, 1, 4] {
             let image = try #require(Image(frames: frames, loopCount: loops))
             let bytes = try ImageEncoder.encode(image, as: format, options: .init(lossless: true))
-            _ = try bytes.withRaw { try ImageProbe.checkStructure($0) }
+            _ = try bytes.checkStructure()
             let decoded = try ImageDecoder.decode(bytes)
             #expect(decoded.loopCount == loops)
             #expect(decoded.frames.map(\.delay) == frames.map(\.delay))
@@ -33,7 +35,8 @@ struct AnimationEncodingTests {
         }
     }
 
-    @Test(arguments: [ImageFormat.gif, .webp]) func theFixturesSurvive(_ format: ImageFormat) throws {
+    @Test("The animated fixtures survive a round trip", arguments: [ImageFormat.gif, .webp])
+    func fixtures(_ format: ImageFormat) throws {
         for name in ["animated", "animated-loop-3"] {
             let image = try ImageDecoder.decode(Fixture.bytes("gif/\(name).gif"))
             let bytes = try ImageEncoder.encode(image, as: format, options: .init(lossless: true))
@@ -43,7 +46,7 @@ struct AnimationEncodingTests {
         }
     }
 
-    @Test func whatDoesNotMoveIsNotWrittenAgain() throws {
+    @Test("Unchanged pixels are not written again") func unchanged() throws {
         let ground = try Pictures.make(200, 200) { x, y, channel in (x * 7 ^ y * 13) & 15 + channel * 60 }
         var moved = ground
         try moved.withUnsafeMutableRows { (rows) throws(ImagingError) in rows.row(100)[300] = 255 }
@@ -53,7 +56,7 @@ struct AnimationEncodingTests {
         #expect(bytes.count < still.count + 1000)
     }
 
-    @Test func transparencyIsAllOrNothingInGIF() throws {
+    @Test("A GIF pixel is opaque or transparent") func transparency() throws {
         let bitmap = try Pictures.make(16, 1, .rgba) { x, _, channel in channel == 3 ? x * 17 : 200 }
         let plain = try ImageDecoder.decode(ImageEncoder.encode(Image(bitmap), as: .gif))
         #expect((0..<16).map { plain.bitmap[$0, 0][3] } == (0..<16).map { $0 * 17 < 128 ? 0 : 255 })
@@ -62,7 +65,7 @@ struct AnimationEncodingTests {
         #expect(onBlack.bitmap[8, 0] == [107, 107, 107, 255])
     }
 
-    @Test func sidesThatTheFormatCannotHold() throws {
+    @Test("Sides beyond the format's limit are refused") func sides() throws {
         let wide = Image(try Pictures.flat(16_384, 1, [1, 2, 3]))
         #expect(throws: ImagingError.self) { try ImageEncoder.encode(wide, as: .webp) }
         _ = try ImageEncoder.encode(wide, as: .gif)

@@ -68,7 +68,7 @@ private struct PlainCodec: ImageCodec {
 }
 
 /// The table of codecs is the process's: each test has a format of its own.
-@Suite("A program's codec does what the built-in ones do")
+@Suite("Codecs of a program")
 struct ImageCodecTests {
     private func registered(
         _ word: String, _ change: (inout PlainCodec) -> Void = { _ in }
@@ -79,8 +79,7 @@ struct ImageCodecTests {
         return codec
     }
 
-    @Test("Files are recognised after the registration, and not before")
-    func sniffing() throws {
+    @Test("Files are recognised once their codec is registered") func sniffing() throws {
         let codec = PlainCodec(word: "sniffed")
         let file = codec.file(3, 2, greys: [7])
         #expect(file.withRaw(ContentKind.sniff) == .unknown)
@@ -94,8 +93,7 @@ struct ImageCodecTests {
         #expect(info == ImageInfo(format: codec.format, width: 3, height: 2, colorModel: .gray))
     }
 
-    @Test("The structure check and the limits come before the decoder")
-    func limits() throws {
+    @Test("The structure check and the limits precede the codec") func limits() throws {
         let codec = try registered("limited")
         let file = codec.file(30, 20, greys: [7, 8])
         #expect(throws: ImagingError.truncated(codec.format)) {
@@ -115,8 +113,7 @@ struct ImageCodecTests {
         }
     }
 
-    @Test("A codec whose picture is larger than its header is stopped")
-    func excess() throws {
+    @Test("A codec that exceeds its stated size is stopped") func excess() throws {
         let codec = try registered("excess") { $0.excess = 1 }
         #expect(throws: ImagingError.tooLarge(width: 31, height: 20, maxPixels: 600)) {
             try ImageDecoder.decode(
@@ -124,8 +121,7 @@ struct ImageCodecTests {
         }
     }
 
-    @Test("Sizes, the first frame and processors are kf's work")
-    func options() throws {
+    @Test("Sizes and processors work with a registered codec") func options() throws {
         let codec = try registered("options") { $0.supportsAnimation = true }
         let file = codec.file(40, 20, greys: [10, 200])
         let whole = try ImageDecoder.decode(file)
@@ -143,8 +139,7 @@ struct ImageCodecTests {
         #expect(processed.width == 8 && processed.frames.count == 2)
     }
 
-    @Test("Several sizes at once equal each size alone")
-    func sizes() throws {
+    @Test("Several sizes at once equal each size alone") func sizes() throws {
         let codec = try registered("sizes")
         let file = codec.file(40, 20, greys: [99])
         let sizes = [PixelSize(width: 10, height: 5), PixelSize(width: 20, height: 10)]
@@ -155,8 +150,7 @@ struct ImageCodecTests {
         #expect(try file.withRaw { (bytes) throws(ImagingError) in try ImageDecoder.check(bytes) }.isEmpty)
     }
 
-    @Test("The writer gets what its format can hold")
-    func writing() throws {
+    @Test("A codec gets only images that its format can hold") func writing() throws {
         let still = try registered("still") { $0.supportsAlpha = false }
         let animation = try ImageDecoder.decode(Fixture.bytes("gif/animated.gif"))
         #expect(animation.isAnimated)
@@ -177,8 +171,7 @@ struct ImageCodecTests {
         }
     }
 
-    @Test("A later codec takes the place of an earlier one, and of a format that kf only recognises")
-    func replacing() throws {
+    @Test("A later codec replaces an earlier one") func replacing() throws {
         _ = try registered("twice") { $0.isEncodable = false }
         let second = try registered("twice")
         #expect(second.format.isEncodable)
@@ -190,8 +183,7 @@ struct ImageCodecTests {
         #expect([0xFF, 0x0A, 0, 0].withRaw(ContentKind.sniff) == .image(.jxl))
     }
 
-    @Test("What kf reads itself, and extensions that are taken, are refused")
-    func refusals() throws {
+    @Test("A codec for a built-in format is refused") func refusals() throws {
         #expect(throws: ImagingError.codecRefused(.png, reason: "kf has its own")) { try registered("png") }
         for (word, problem) in [
             ("jpg", "its file extension 'jpg' is that of JPEG"), ("bin", "'bin' cannot be its file extension"),
@@ -202,8 +194,7 @@ struct ImageCodecTests {
         }
     }
 
-    @Test("A format's name is 1 to 16 lowercase letters and digits")
-    func names() {
+    @Test("A format's name has 1 to 16 lowercase letters and digits") func names() {
         for name in ["", "Jpeg", "a b", "é", "../x", "abcdefghijklmnopq"] {
             #expect(ImageFormat(rawValue: name) == nil)
         }

@@ -2,22 +2,24 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("A misspelt name is guessed")
+@Suite("Suggestions for misspelt names")
 struct NearestNameTests {
     private let names = ["fetch", "format", "output", "jpeg", "resize", "round-corner", "blur"]
 
-    @Test(arguments: [
-        ("fetc", "fetch"), ("ftech", "fetch"), ("fromat", "format"), ("ouptut", "output"), ("jpgg", "jpeg"),
-        ("rezise", "resize"), ("roundcorner", "round-corner"), ("blru", "blur"),
-    ])
+    @Test(
+        "A misspelt name suggests the right one",
+        arguments: [
+            ("fetc", "fetch"), ("ftech", "fetch"), ("fromat", "format"), ("ouptut", "output"), ("jpgg", "jpeg"),
+            ("rezise", "resize"), ("roundcorner", "round-corner"), ("blru", "blur"),
+        ])
     func near(_ word: String, _ name: String) { #expect(NearestName.to(word, in: names) == name) }
 
     @Test(
-        "A third of the letters may differ, one in a short word, and none in a word above 64 bytes",
+        "A very different name suggests no other",
         arguments: [
             "wobble", "bl", "rsz", String(repeating: "f", count: 65),
         ])
     func far(_ word: String) { #expect(NearestName.to(word, in: names) == nil) }
 
-    @Test func withoutNames() { #expect(NearestName.to("fetch", in: []) == nil) }
+    @Test("An empty list suggests no name") func empty() { #expect(NearestName.to("fetch", in: []) == nil) }
 }

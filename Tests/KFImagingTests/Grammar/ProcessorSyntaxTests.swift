@@ -2,25 +2,23 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The table of processors documents what the parser takes")
+@Suite("The documented syntax of processors")
 struct ProcessorSyntaxTests {
-    @Test func everyExampleParses() throws {
+    @Test("Every example parses") func examples() throws {
         for row in ProcessorSyntax.all {
             let identifier = try ProcessorParser.parse(row.example).identifier
             #expect(identifier.hasPrefix(row.name), "\(row.example)")
         }
     }
 
-    @Test("A processor without arguments parses exactly when no parameter is required")
-    func requiredParametersAreStated() {
+    @Test("Required parameters are documented") func required() {
         for row in ProcessorSyntax.all {
             let parses = (try? ProcessorParser.parse(row.name)) != nil
             #expect(parses == row.parameters.allSatisfy(\.isOptional), "\(row.usage)")
         }
     }
 
-    @Test("The default in the syntax line, as in fraction=0.5, is the one that the parser takes")
-    func defaultsAreStated() throws {
+    @Test("Documented defaults are those of the parser") func defaults() throws {
         for row in ProcessorSyntax.all {
             for parameter in row.parameters where parameter.form.contains("=") {
                 let parts = parameter.form.split(separator: "=")
@@ -40,7 +38,7 @@ struct ProcessorSyntaxTests {
         row.example.dropFirst(row.name.count + 1).split(separator: ",")[0]
     }
 
-    @Test func shortListsOfChoicesStandInTheSyntaxLine() {
+    @Test("Short lists of choices are in the syntax line") func choices() {
         for row in ProcessorSyntax.all {
             for parameter in row.parameters where (1...4).contains(parameter.choices.count) {
                 #expect(parameter.form == parameter.choices.joined(separator: "|"))
@@ -48,7 +46,7 @@ struct ProcessorSyntaxTests {
         }
     }
 
-    @Test func usageAndDocumentation() throws {
+    @Test("Every processor has a usage line") func usage() throws {
         let rows = Dictionary(uniqueKeysWithValues: ProcessorSyntax.all.map { ($0.name, $0) })
         #expect(rows["resize"]?.usage == "resize:WxH[,none|fit|fill]")
         #expect(rows["border"]?.usage == "border[:WIDTH][,COLOUR][,radius=R][,corners=tl+tr+bl+br]")

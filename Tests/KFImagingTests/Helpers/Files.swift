@@ -42,6 +42,14 @@ enum Files {
             : Array("II*\0".utf8) + [8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, value, 0, 0, 0, 0, 0, 0, 0]
     }
 
+    /// The least that counts as an ICC profile of RGB.
+    static func profile(_ count: Int, filling: UInt8 = 0) -> [UInt8] {
+        var profile = [UInt8](repeating: filling, count: count)
+        profile.replaceSubrange(16..<20, with: Array("RGB ".utf8))
+        profile.replaceSubrange(36..<40, with: Array("acsp".utf8))
+        return profile
+    }
+
     struct GIFFrame {
         var left = 0
         var top = 0

@@ -1,7 +1,8 @@
 /// Pillow 13.0.0's frames of the GIFs in the corpora: the first 16 digits of the SHA-256 of all frames, composited, as
 /// RGBA of 8 bits with zeros for transparent pixels.
 ///
-/// Files on which Pillow and browsers differ are omitted; see `GIFReferenceTests`.
+/// Files on which Pillow and browsers differ are omitted: Pillow fills areas that no frame covers with the background
+/// colour, and widens the canvas for frames outside it. `AnimationBlendingTests` has such frames.
 enum PillowFrames {
     static let digests: [String: (frames: Int, digest: String)] = [
         "image-gif/regression/issue-208-block-type-beta.gif": (1, "857c1ae69026d63f"),

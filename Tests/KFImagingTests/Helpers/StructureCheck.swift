@@ -10,3 +10,19 @@ extension ImageProbe {
 
     private static var unlimited: DecodeLimits { DecodeLimits(maxPixels: .max, maxSide: .max, maxFrames: .max) }
 }
+
+extension [UInt8] {
+    func probe() throws(ImagingError) -> ImageInfo {
+        try withRaw { (bytes) throws(ImagingError) in try ImageProbe.probe(bytes) }
+    }
+
+    @discardableResult
+    func checkStructure() throws(ImagingError) -> [ImageWarning] {
+        try withRaw { (bytes) throws(ImagingError) in try ImageProbe.checkStructure(bytes) }
+    }
+
+    /// Checks the structure and decodes the pixels without keeping them.
+    func checkFully(limits: DecodeLimits = DecodeLimits()) throws(ImagingError) -> [ImageWarning] {
+        try withRaw { (bytes) throws(ImagingError) in try ImageDecoder.check(bytes, limits: limits) }
+    }
+}

@@ -2,34 +2,15 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Processors that depend on positions and neighbours")
+@Suite("Processors of areas")
 struct AreaTests {
-    @Test func theyAreTheDefinition() throws {
-        let lines = try ReferenceTable.lines("areas.tsv")
-        #expect(lines.count == 104)
-        let inputs = lines.prefix(4).map { ReferenceTable.pixels($0[4]) }
-        for line in lines.dropFirst(4) {
-            let before = inputs[(Int(line[1]) ?? 0) - 1]
-            let after = ReferenceTable.pixels(line[4])
-            let (width, height) = (Int(line[2]) ?? 0, Int(line[3]) ?? 0)
-            let formats: [PixelFormat] = [.gray, .grayAlpha, .rgb, .rgba]
-            let bitmap = try Pictures.make(width, height, formats[before[0].count - 1]) { x, y, channel in
-                Int(before[y * width + x][channel])
-            }
-            let result = try process(String(line[0]), bitmap).rgba8
-            var worst = 0.0
-            for (index, expected) in after.enumerated() {
-                // The colour of a nearly transparent pixel has no meaning.
-                let channels = expected[3] < 1 ? 3..<4 : 0..<4
-                for channel in channels {
-                    worst = max(worst, abs(Double(result[4 * index + channel]) - expected[channel]))
-                }
-            }
-            #expect(worst <= 0.55, "\(line[0]) of \(line[1]) channels")
+    @Test("Every area processor matches its definition") func definition() throws {
+        try ReferenceTable.expect("areas.tsv", lines: 104, within: 0.55, leastAlpha: 1) { line in
+            (Int(line[2]) ?? 0, Int(line[3]) ?? 0)
         }
     }
 
-    @Test func theShapeIsStretchedFirst() throws {
+    @Test("A rounded image is stretched to its size first") func stretched() throws {
         let bitmap = try Pictures.gradient(40, 20)
         let processor = try ProcessorParser.parse("round-corner:0.5h,size=30x30,background=#123456")
         let image = try processor.process(.image(Image(bitmap)), options: .init())
@@ -40,7 +21,7 @@ struct AreaTests {
         #expect(large.width == 60)
     }
 
-    @Test func pointsFollowTheScale() throws {
+    @Test("Lengths follow the scale factor") func scale() throws {
         let image = Image(try Pictures.gradient(60, 40))
         func process(_ spec: String, _ scale: Double) throws -> Image {
             try ProcessorParser.parse(spec).process(.image(image), options: .init(scaleFactor: scale))
@@ -50,7 +31,7 @@ struct AreaTests {
         #expect(try process("pad:40x40,#fff", 2) == process("pad:80x80,#fff", 1))
     }
 
-    @Test func onlyCornersThatAreCutOffNeedAlpha() throws {
+    @Test("Only cut corners add alpha") func alpha() throws {
         let bitmap = try Pictures.gradient(20, 20, .gray)
         #expect(try process("round-corner:5", bitmap).format == .grayAlpha)
         #expect(try process("round-corner:5,background=#fff", bitmap).format == .gray)
@@ -59,7 +40,7 @@ struct AreaTests {
         #expect(try process("border:5,#f00", Pictures.gradient(9, 9, .grayAlpha)).format == .rgba)
     }
 
-    @Test func bandsHaveNoSeams() throws {
+    @Test("Bands leave no seams") func seams() throws {
         let bitmap = try Pictures.gradient(180, 1500, .rgba)
         #expect(RowBands.split(width: 180, height: 1500, overlap: 14).count == 2)
         let part = try bitmap.cropped(x: 0, y: 700, width: 180, height: 100)
@@ -69,7 +50,7 @@ struct AreaTests {
         #expect(try process("blur:4", part).cropped(x: 0, y: 30, width: 180, height: 40).distance(to: soft) <= 1)
     }
 
-    @Test func whatIsTransparentLendsNoColour() throws {
+    @Test("Transparent pixels lend no colour") func transparent() throws {
         // White beside transparent green.
         let bitmap = try Pictures.make(40, 40, .rgba) { x, _, channel in
             x < 20 ? [120, 60, 30, 255][channel] : [0, 255, 0, 0][channel]

@@ -4,8 +4,10 @@ import Testing
 
 @Suite("Blurring")
 struct BlurTests {
-    @Test(arguments: [(0.0, 5), (2, 5), (3, 7), (4, 9), (5, 9), (10, 19), (20, 39)])
-    func theBoxFollowsFromTheRadius(_ radius: Double, _ box: Int) throws {
+    @Test(
+        "The radius decides the size of the box",
+        arguments: [(0.0, 5), (2, 5), (3, 7), (4, 9), (5, 9), (10, 19), (20, 39)])
+    func box(_ radius: Double, _ box: Int) throws {
         #expect(BlurImageProcessor(blurRadius: radius).boxSize == box)
     }
 
@@ -48,8 +50,10 @@ struct BlurTests {
         }
     }
 
-    @Test(arguments: [(0.0, 40, 31), (1.0, 40, 31), (4.0, 40, 31), (4.0, 3, 50), (9.0, 60, 2), (5.0, 1, 1)])
-    func itIsTheDefinition(_ radius: Double, _ width: Int, _ height: Int) throws {
+    @Test(
+        "Blurring matches its definition",
+        arguments: [(0.0, 40, 31), (1.0, 40, 31), (4.0, 40, 31), (4.0, 3, 50), (9.0, 60, 2), (5.0, 1, 1)])
+    func definition(_ radius: Double, _ width: Int, _ height: Int) throws {
         let processor = BlurImageProcessor(blurRadius: radius)
         for format in [PixelFormat.gray, .grayAlpha, .rgb, .rgba] {
             let bitmap = try Pictures.make(width, height, format) { x, y, channel in

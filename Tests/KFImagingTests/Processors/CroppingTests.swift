@@ -10,7 +10,7 @@ struct CroppingTests {
         return [rectangle.x, rectangle.y, rectangle.size.width, rectangle.size.height]
     }
 
-    @Test("Crop on 100×100: by anchors, clamped to 0…1, and cut at the edges") func kingfishersCases() throws {
+    @Test("A crop follows its anchor and is cut at the edges") func anchors() throws {
         #expect(try rectangle("crop:20x20") == [40, 40, 20, 20])
         #expect(try rectangle("crop:20x20,anchor=1x1") == [80, 80, 20, 20])
         #expect(try rectangle("crop:20x20,anchor=-1x2") == [0, 80, 20, 20])
@@ -20,7 +20,8 @@ struct CroppingTests {
         #expect(try rectangle("crop:300x300,bottom-left") == [0, 0, 100, 100])
     }
 
-    @Test(arguments: RoundTripTests.formats) func pixelsAreTheSource(_ format: PixelFormat) throws {
+    @Test("Cropped pixels are those of the source", arguments: RoundTripTests.formats)
+    func pixels(_ format: PixelFormat) throws {
         let bitmap = try Pictures.gradient(30, 20, format)
         let image = try ProcessorParser.parse("crop:7x5,anchor=0.9x0.1").process(
             .image(Image(bitmap)), options: .init())

@@ -10,8 +10,7 @@ struct DownsamplingTests {
         return [size.width, size.height]
     }
 
-    @Test("64×64: downsample(15,15) → 15×15, (20,40) → 40×40, (100,100) → 64×64, and others")
-    func theLongestSideBecomesTheLongerOne() throws {
+    @Test("The longest side fits into the longer limit") func sizes() throws {
         #expect(try target("downsample:15x15", 64, 64) == [15, 15])
         #expect(try target("downsample:20x40", 64, 64) == [40, 40])
         #expect(try target("downsample:100x100", 64, 64) == [64, 64])
@@ -21,15 +20,9 @@ struct DownsamplingTests {
         #expect(try target("downsample:20x40", 400, 300, scale: 2) == [80, 60])
     }
 
-    @Test func aJPEGIsDecodedSmaller() throws {
-        let bytes = try ImageEncoder.encode(
-            Image(Pictures.gradient(803, 599)), as: .jpeg, options: .init(quality: 95))
-        let processor = try ProcessorParser.parse("downsample:100x100")
-        let fromData = try processor.process(.data(bytes), options: .init())
-        let fromImage = try processor.process(.image(ImageDecoder.decode(bytes)), options: .init())
-        #expect((fromData.width, fromData.height) == (100, 75))
-        #expect(fromData.bitmap.distance(to: fromImage.bitmap) <= 4)
-        let large = try ProcessorParser.parse("downsample:1000x9000").process(.data(bytes), options: .init())
-        #expect((large.width, large.height) == (803, 599))
+    @Test("A smaller JPEG keeps its size") func neverLarger() throws {
+        let bytes = try ImageEncoder.encode(Image(Pictures.gradient(80, 60)), as: .jpeg)
+        let large = try ProcessorParser.parse("downsample:100x900").process(.data(bytes), options: .init())
+        #expect((large.width, large.height) == (80, 60))
     }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Processors at the ends of their ranges")
+@Suite("Extreme arguments of processors")
 struct ExtremeTests {
     private static let specs = [
         "blur:10000", "sharpen:100", "sharpen:1e-300", "border:65535", "border:1e-9,#f00,radius=65535",
@@ -12,7 +12,8 @@ struct ExtremeTests {
         "blend:plus-darker,0,#fff", "blend:luminosity,1,#00000001", "rotate:90", "flip:h", "grayscale", "black-white",
     ]
 
-    @Test(arguments: RoundTripTests.formats) func smallPicturesPass(_ format: PixelFormat) throws {
+    @Test("Small pictures pass every processor", arguments: RoundTripTests.formats)
+    func small(_ format: PixelFormat) throws {
         for (width, height) in [(1, 1), (2, 1), (1, 7), (5, 4)] {
             let image = Image(try Pictures.gradient(width, height, format))
             for spec in ExtremeTests.specs {

@@ -8,7 +8,8 @@ struct GeometryTests {
         try ProcessorParser.parse(spec).process(.image(Image(bitmap)), options: .init()).bitmap
     }
 
-    @Test(arguments: RoundTripTests.formats) func everyPixelGoesToItsPlace(_ format: PixelFormat) throws {
+    @Test("Rotating and mirroring move each pixel correctly", arguments: RoundTripTests.formats)
+    func pixels(_ format: PixelFormat) throws {
         let bitmap = try Pictures.gradient(37, 50, format)
         let quarter = try process("rotate:90", bitmap)
         let half = try process("rotate:180", bitmap)
@@ -30,7 +31,8 @@ struct GeometryTests {
         }
     }
 
-    @Test(arguments: RoundTripTests.formats) func paddingPutsColourAround(_ format: PixelFormat) throws {
+    @Test("Padding surrounds the picture with colour", arguments: RoundTripTests.formats)
+    func padding(_ format: PixelFormat) throws {
         let bitmap = try Pictures.gradient(5, 8, format)
         let padded = try process("pad:8x5,#808080", bitmap)
         #expect((padded.width, padded.height) == (8, 5))
@@ -44,7 +46,7 @@ struct GeometryTests {
         #expect(padded[0, 2] == color && padded[6, 2] == color && padded[7, 4] == color)
     }
 
-    @Test func theFormatHoldsThePadding() throws {
+    @Test("Padding widens the pixel format as needed") func format() throws {
         let gray = try Pictures.gradient(4, 4, PixelFormat(.gray, .sixteen))
         #expect(try process("pad:6x6,#000", gray).format == PixelFormat(.gray, .sixteen))
         let red = try process("pad:6x6,#f00", gray)
@@ -59,19 +61,10 @@ struct GeometryTests {
         #expect(try process("pad:2x2,#ff000080", gray).format == gray.format)
     }
 
-    @Test func aCanvasBeyondTheLimitIsRefused() throws {
+    @Test("A canvas beyond the limit is refused") func limit() throws {
         let image = Image(try Pictures.flat(1, 1, [1]))
         #expect(throws: ImagingError.tooLarge(width: 60_000, height: 60_000, maxPixels: 100_000_000)) {
             try ProcessorParser.parse("pad:60000x60000,#fff").process(.image(image), options: .init())
-        }
-    }
-
-    @Test func everyFrameOfAnAnimation() throws {
-        let frame = Files.GIFFrame(width: 4, height: 2, indexes: [UInt8](repeating: 1, count: 8))
-        let bytes = Files.gif(4, 2, [frame, frame])
-        for spec in ["rotate:90", "flip:v", "pad:9x9,#123456"] {
-            let image = try ProcessorParser.parse(spec).process(.data(bytes), options: .init())
-            #expect(image.frames.count == 2 && image.frames[1].delay == .milliseconds(100))
         }
     }
 }

@@ -4,31 +4,13 @@ import Testing
 
 @Suite("Processors of single pixels")
 struct PointTests {
-    @Test func theyAreTheDefinition() throws {
-        let lines = try ReferenceTable.lines("points.tsv")
-        #expect(lines.count > 700)
-        let inputs = lines.prefix(4).map { ReferenceTable.pixels($0[2]) }
-        for line in lines.dropFirst(4) {
-            let before = inputs[(Int(line[1]) ?? 0) - 1]
-            let after = ReferenceTable.pixels(line[2])
-            let formats: [PixelFormat] = [.gray, .grayAlpha, .rgb, .rgba]
-            let bitmap = try Pictures.make(before.count, 1, formats[before[0].count - 1]) { x, _, channel in
-                Int(before[x][channel])
-            }
-            let result = try process(String(line[0]), bitmap).rgba8
-            var worst = 0.0
-            for (index, expected) in after.enumerated() {
-                // The colour of a transparent pixel has no meaning.
-                let channels = expected[3] < 0.5 ? 3..<4 : 0..<4
-                for channel in channels {
-                    worst = max(worst, abs(Double(result[4 * index + channel]) - expected[channel]))
-                }
-            }
-            #expect(worst <= 0.506, "\(line[0]) of \(line[1]) channels")
+    @Test("Every point processor matches its definition") func definition() throws {
+        try ReferenceTable.expect("points.tsv", lines: 700, within: 0.506, leastAlpha: 0.5) { line in
+            (ReferenceTable.pixels(line[2]).count, 1)
         }
     }
 
-    @Test func greyStaysGreyAndAlphaComesWhereItIsNeeded() throws {
+    @Test("The pixel format widens only as needed") func formats() throws {
         func format(_ spec: String, _ format: PixelFormat) throws -> PixelFormat {
             try process(spec, Pictures.gradient(3, 3, format)).format
         }
@@ -52,7 +34,7 @@ struct PointTests {
         }
     }
 
-    @Test func theProfileStaysWhereItFits() throws {
+    @Test("The profile stays where it fits") func profile() throws {
         let wide = try Fixture.bytes("jpeg/icc-wide-gamut.jpg")
         for spec in ["color:0,1.2", "grayscale", "overlay:#f00", "tint:#00ff0040", "blend:screen,background=#123"] {
             let image = try ProcessorParser.parse(spec).process(.data(wide), options: .init())
@@ -62,17 +44,20 @@ struct PointTests {
 
     /// A profile of linear grey, in which sRGB's 128 is 55.
     private var linearGray: [UInt8] {
-        func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
-        let white = [63_190, 65_536, 54_061].flatMap { word($0) }
+        let white = [63_190, 65_536, 54_061].flatMap(Files.bigEndian)
         var profile =
-            word(192) + word(0) + word(0x0210_0000) + Array("mntrGRAYXYZ ".utf8) + [UInt8](repeating: 0, count: 12)
+            Files.bigEndian(192) + Files.bigEndian(0) + Files.bigEndian(0x0210_0000) + Array("mntrGRAYXYZ ".utf8)
+            + [UInt8](repeating: 0, count: 12)
         profile += Array("acsp".utf8) + [UInt8](repeating: 0, count: 28) + white + [UInt8](repeating: 0, count: 48)
-        profile += word(2) + Array("wtpt".utf8) + word(156) + word(20) + Array("kTRC".utf8) + word(176) + word(14)
-        return profile + Array("XYZ ".utf8) + word(0) + white + Array("curv".utf8) + word(0) + word(1)
-            + word(0x0100_0000)
+        profile +=
+            Files.bigEndian(2) + Array("wtpt".utf8) + Files.bigEndian(156) + Files.bigEndian(20) + Array("kTRC".utf8)
+            + Files.bigEndian(176) + Files.bigEndian(14)
+        return profile + Array("XYZ ".utf8) + Files.bigEndian(0) + white + Array("curv".utf8) + Files.bigEndian(0)
+            + Files.bigEndian(1)
+            + Files.bigEndian(0x0100_0000)
     }
 
-    @Test func greyIsConvertedBeforeItBecomesColoured() throws {
+    @Test("Grey is converted to sRGB before it is coloured") func grey() throws {
         var gray = Image(try Pictures.flat(4, 4, [55]))
         gray.iccProfile = linearGray
         let file = try ImageEncoder.encode(gray, as: .jpeg)
@@ -88,7 +73,7 @@ struct PointTests {
         }
     }
 
-    @Test func largePicturesAreTheSameAsSmallOnes() throws {
+    @Test("Large pictures are processed like small ones") func large() throws {
         let bitmap = try Pictures.gradient(401, 709, .rgba)
         let part = try bitmap.cropped(x: 100, y: 330, width: 60, height: 40)
         for spec in ["color:0.1,1.2,0.3", "blend:hue,0.7,#12345678", "blend:xor,0.7,#12345678", "overlay:#123"] {
@@ -97,17 +82,19 @@ struct PointTests {
         }
     }
 
-    @Test func everyFrameOfAnAnimation() throws {
-        let frames = (0..<3).map { Files.GIFFrame(width: 4, height: 2, indexes: [UInt8](repeating: $0, count: 8)) }
-        for spec in ["color:0.1,1,0", "grayscale", "blend:hue,background=#345", "blend:screen", "tint:#ff000020"] {
-            let processor = try ProcessorParser.parse(spec)
-            let decoded = try ImageDecoder.decode(Files.gif(4, 2, frames))
-            let image = try processor.process(.data(Files.gif(4, 2, frames)), options: .init())
-            #expect(image.frames.count == 3)
-            for (frame, source) in zip(image.frames, decoded.frames) {
-                #expect(frame.delay == source.delay)
-                #expect(frame.bitmap == (try process(spec, source.bitmap)))
-            }
+    @Test(
+        "Every frame of an animation is processed",
+        arguments: [
+            "color:0.1,1,0", "grayscale", "blend:hue,background=#345", "blend:screen", "tint:#ff000020", "rotate:90",
+            "flip:v", "pad:9x9,#123456", "resize:2x2",
+        ])
+    func frames(_ spec: String) throws {
+        let frames = (0..<3).map { Files.GIFFrame(width: 4, height: 4, indexes: [UInt8](repeating: $0, count: 16)) }
+        let decoded = try ImageDecoder.decode(Files.gif(4, 4, frames))
+        let image = try ProcessorParser.parse(spec).process(.data(Files.gif(4, 4, frames)), options: .init())
+        #expect(image.frames.map(\.delay) == [Duration](repeating: .milliseconds(100), count: 3))
+        for (frame, source) in zip(image.frames, decoded.frames) {
+            #expect(frame.bitmap == (try process(spec, source.bitmap)))
         }
     }
 

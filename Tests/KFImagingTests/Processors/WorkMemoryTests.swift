@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The memory of all images in work is bounded", .bounded)
+@Suite("The memory of images in work", .bounded)
 struct WorkMemoryTests {
     /// A job on its own thread that holds memory until it is released.
     private final class Work: Sendable {
@@ -29,8 +29,7 @@ struct WorkMemoryTests {
         func end() { gate.signal() }
     }
 
-    @Test("Jobs that would exceed the limit wait in the order of their arrival")
-    func limit() async {
+    @Test("Jobs over the limit wait in order") func limit() async {
         let memory = WorkMemory(limit: 10)
         let (a, b) = (Work(memory, 6), Work(memory, 4))
         #expect(await eventually { a.isRunning && b.isRunning })
@@ -48,8 +47,7 @@ struct WorkMemoryTests {
         #expect(memory.waiting == 0)
     }
 
-    @Test("A job that needs more than the limit runs alone")
-    func large() async {
+    @Test("A job larger than the limit runs alone") func large() async {
         let memory = WorkMemory(limit: 10)
         let a = Work(memory, 1)
         #expect(await eventually { a.isRunning })
@@ -66,8 +64,7 @@ struct WorkMemoryTests {
         #expect(await eventually { b.isOver })
     }
 
-    @Test("A job that fails releases its memory")
-    func failing() throws {
+    @Test("A failed job releases its memory") func failing() throws {
         let memory = WorkMemory(limit: 10)
         #expect(throws: ImagingError.self) {
             try memory.holding(10) { () throws(ImagingError) in throw .outOfMemory(bytes: 1) }
@@ -75,8 +72,7 @@ struct WorkMemoryTests {
         #expect(memory.holding(10) { true })
     }
 
-    @Test("The estimate depends on the pixels that are decoded, not on the size of the file")
-    func estimates() throws {
+    @Test("The estimate depends on the decoded pixels") func estimates() throws {
         let bitmap = try Bitmap(width: 1000, height: 500, format: PixelFormat(.rgb))
         let bytes = try ImageEncoder.encode(Image(bitmap), as: .jpeg, options: EncodeOptions())
         let options = ProcessingOptions()
@@ -92,8 +88,7 @@ struct WorkMemoryTests {
         #expect(WorkMemory.estimate(for: [1, 2, 3], DefaultImageProcessor(), options) == 0)
     }
 
-    @Test("The limit of a container counts")
-    func container() throws {
+    @Test("A container's limit counts") func container() throws {
         let folder = try TemporaryDirectory()
         let files = try [("v2", "1048576\n"), ("none", "max\n"), ("v1", "9223372036854771712\n"), ("bad", "")].map {
             try folder.write($0.0, $0.1).path

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("BMP and ICO: damage is refused, and never more than that")
+@Suite("Damage to BMP and ICO files")
 struct BMPDamageTests {
     /// Small files of every kind, each with the number of bytes at its end that may be missing.
     private func files() throws -> [(name: String, bytes: [UInt8], padding: Int)] {
@@ -61,7 +61,7 @@ struct BMPDamageTests {
         }
     }
 
-    @Test func everyPrefixIsRefusedOrShowsTheSame() throws {
+    @Test("A truncated file is refused or shows the same") func prefixes() throws {
         for (name, bytes, padding) in try files() {
             let whole = try result(bytes).get()
             // Of an ICO the whole mask may be missing, and of 32 bits it is not looked at.
@@ -88,13 +88,13 @@ struct BMPDamageTests {
         return missing > 12 && missing <= 12 + (4 - (9 * depth + 7) / 8 % 4) % 4
     }
 
-    @Test func bytesBehindTheEndAreLetBe() throws {
+    @Test("Bytes after the end are ignored") func appended() throws {
         for (name, bytes, _) in try files() where !name.hasPrefix("ico") {
             #expect(try result(bytes + Array("appended".utf8)).get() == result(bytes).get(), "\(name)")
         }
     }
 
-    @Test func randomChangesAreDecodedOrRefused() throws {
+    @Test("Random changes are decoded or refused") func random() throws {
         var dice = Dice(12)
         var decoded = 0
         for (name, bytes, _) in try files() {

@@ -2,17 +2,18 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The orientation is read from EXIF; damaged EXIF counts as upright")
+@Suite("Orientations in EXIF")
 struct ExifOrientationTests {
     private func read(_ bytes: [UInt8]) -> Int { bytes.withRaw { ExifOrientation.read($0)?.value ?? 1 } }
 
-    @Test(arguments: 1...8) func bothByteOrders(_ value: Int) {
+    @Test("Both byte orders are read", arguments: 1...8)
+    func byteOrders(_ value: Int) {
         #expect(read(Files.exif(orientation: value)) == value)
         #expect(read(Files.exif(orientation: value, bigEndian: false)) == value)
         #expect(read(Array("Exif\0\0".utf8) + Files.exif(orientation: value)) == value)
     }
 
-    @Test func wrongValuesAndDamage() {
+    @Test("Damaged EXIF counts as upright") func damage() {
         #expect(read(Files.exif(orientation: 0)) == 1)
         #expect(read(Files.exif(orientation: 9)) == 1)
         #expect(read([]) == 1)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("An orientation is found in XMP and in text chunks")
+@Suite("Orientations in XMP and text chunks")
 struct MetadataOrientationTests {
     private func attribute(_ value: Int) -> [UInt8] {
         Array("<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:Description tiff:Orientation=\"\(value)\"/></x:xmpmeta>".utf8)
@@ -36,13 +36,14 @@ struct MetadataOrientationTests {
         ("iTXt", Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + xmp)
     }
 
-    @Test(arguments: 2...8) func inXMP(_ value: Int) throws {
+    @Test("An orientation in XMP is applied", arguments: 2...8)
+    func xmp(_ value: Int) throws {
         for xmp in [attribute(value), element(value)] {
             let jpeg = try ImageEncoder.encode(
                 Image(picture()), as: .jpeg, options: EncodeOptions(quality: 95, chromaSubsampling: .none))
             let marked = Files.jpeg(jpeg, segment: Array("http://ns.adobe.com/xap/1.0/\0".utf8) + xmp)
             #expect(try orientation(ImageDecoder.decode(marked)) == value)
-            let info = try marked.withRaw { try ImageProbe.probe($0) }
+            let info = try marked.probe()
             #expect((info.width, info.height) == (value > 4 ? (48, 64) : (64, 48)))
             #expect(try orientation(ImageDecoder.decode(png([itxt(xmp)]))) == value)
 
@@ -54,7 +55,7 @@ struct MetadataOrientationTests {
         }
     }
 
-    @Test func exifComesFirst() throws {
+    @Test("EXIF overrides XMP") func exif() throws {
         let jpeg = try ImageEncoder.encode(
             Image(picture()), as: .jpeg, options: EncodeOptions(quality: 95, chromaSubsampling: .none))
         let xmp = Array("http://ns.adobe.com/xap/1.0/\0".utf8) + attribute(6)
@@ -66,7 +67,8 @@ struct MetadataOrientationTests {
         #expect(try orientation(ImageDecoder.decode(png([itxt(attribute(6)), raw, chunk]))) == 1)
     }
 
-    @Test(arguments: 2...8) func inRawProfiles(_ value: Int) throws {
+    @Test("An orientation in a raw profile is applied", arguments: 2...8)
+    func rawProfiles(_ value: Int) throws {
         for exif in [Files.exif(orientation: value), Array("Exif\0\0".utf8) + Files.exif(orientation: value)] {
             for keyword in ["Raw profile type exif\0", "Raw profile type APP1\0"] {
                 let plain = ("tEXt", Array(keyword.utf8) + rawProfile(exif))
@@ -80,7 +82,7 @@ struct MetadataOrientationTests {
         #expect(try orientation(ImageDecoder.decode(png([packed]))) == value)
     }
 
-    @Test func damageCountsAsUpright() throws {
+    @Test("Damaged metadata counts as upright") func damage() throws {
         let keyword = Array("Raw profile type exif\0".utf8)
         let damaged: [(String, [UInt8])] = [
             ("tEXt", keyword), ("tEXt", keyword + Array("\nexif\n".utf8)),
@@ -93,7 +95,7 @@ struct MetadataOrientationTests {
         for chunk in damaged { #expect(try orientation(ImageDecoder.decode(png([chunk]))) == 1) }
     }
 
-    @Test func whatIsKeptSaysUpright() throws {
+    @Test("Kept metadata is upright") func kept() throws {
         let image = try ImageDecoder.decode(png([itxt(attribute(6))]))
         let again = try ImageDecoder.decode(
             ImageEncoder.encode(image, as: .png, options: EncodeOptions(keepsMetadata: true)))

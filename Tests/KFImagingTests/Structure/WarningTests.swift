@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Damage that costs no pixel is a warning")
+@Suite("Warnings about harmless damage")
 struct WarningTests {
     private let picture: Image
 
@@ -12,25 +12,25 @@ struct WarningTests {
     private func expect(
         _ warnings: [ImageWarning], of bytes: [UInt8], like whole: [UInt8], _ comment: Comment = ""
     ) throws {
-        #expect(try bytes.withRaw { try ImageProbe.checkStructure($0) } == warnings, comment)
+        #expect(try bytes.checkStructure() == warnings, comment)
         let image = try ImageDecoder.decode(bytes)
         #expect(image.warnings == warnings, comment)
         #expect(try image.frames == ImageDecoder.decode(whole).frames, comment)
     }
 
     private func expectRefusal(_ bytes: [UInt8], _ comment: Comment = "") {
-        #expect(throws: ImagingError.self, comment) { try bytes.withRaw { try ImageProbe.checkStructure($0) } }
+        #expect(throws: ImagingError.self, comment) { try bytes.checkStructure() }
         #expect(throws: ImagingError.self, comment) { try ImageDecoder.decode(bytes) }
     }
 
-    @Test func aWholeFileHasNone() throws {
+    @Test("A whole file has no warning") func whole() throws {
         for format in [ImageFormat.png, .jpeg, .gif, .webp] {
             let bytes = try ImageEncoder.encode(picture, as: format)
             try expect([], of: bytes, like: bytes)
         }
     }
 
-    @Test func aGIFWithoutItsTrailer() throws {
+    @Test("A GIF without its trailer is a warning") func trailer() throws {
         let frame = Files.GIFFrame(width: 4, height: 4, indexes: [UInt8](repeating: 1, count: 16))
         let bytes = Files.gif(4, 4, [frame, frame], loops: 0)
         try expect([.noEndMark(.gif)], of: bytes.dropLast(), like: bytes)
@@ -38,7 +38,7 @@ struct WarningTests {
     }
 
     @Test("A stray byte ends a GIF after its first frame", arguments: [0x01, 0x47, 0xFF] as [UInt8])
-    func aGIFThatGoesOnWithoutABlock(_ stray: UInt8) throws {
+    func strayByte(_ stray: UInt8) throws {
         let frame = Files.GIFFrame(width: 4, height: 4, indexes: [UInt8](repeating: 1, count: 16))
         for frames in [[frame], [frame, frame]] {
             let whole = Files.gif(4, 4, frames, loops: 0)
@@ -49,7 +49,7 @@ struct WarningTests {
         expectRefusal(Files.gif(4, 4, [], loops: 0).dropLast() + [stray])
     }
 
-    @Test func aPNGWithoutItsEnd() throws {
+    @Test("A PNG without its end chunk is a warning") func end() throws {
         for interlaced in [false, true] {
             let bytes =
                 interlaced ? try Fixture.bytes("png/rgb-interlaced.png") : try ImageEncoder.encode(picture, as: .png)
@@ -59,7 +59,7 @@ struct WarningTests {
         }
     }
 
-    @Test func aPNGWhosePixelsEndWithAChunk() throws {
+    @Test("A PNG without all its pixels is refused") func missingPixels() throws {
         let chunks = Files.pngChunks(try ImageEncoder.encode(picture, as: .png))
         let header = Files.pngChunk("IHDR", chunks[0].data)
         let data = chunks.filter { $0.name == "IDAT" }.flatMap(\.data)
@@ -72,18 +72,19 @@ struct WarningTests {
         try expect([.noEndMark(.png)], of: short, like: whole)
     }
 
-    @Test func aPNGThatCannotHoldItsPixelsIsTruncatedByItsHeader() throws {
+    @Test("A PNG too small for its pixels is refused") func tooFewBytes() throws {
         let header = Files.bigEndian(9000) + Files.bigEndian(9000) + [8, 6, 0, 0, 0]
         // 324 MB of rows, of which deflate needs 314 kB at least.
         let bytes = Files.png([
             Files.pngChunk("IHDR", header), Files.pngChunk("IDAT", [UInt8](repeating: 0, count: 310_000)),
             Files.pngChunk("IEND", []),
         ])
-        #expect(throws: ImagingError.truncated(.png)) { try bytes.withRaw { try ImageProbe.checkStructure($0) } }
+        #expect(throws: ImagingError.truncated(.png)) { try bytes.checkStructure() }
         #expect(throws: ImagingError.truncated(.png)) { try ImageDecoder.decode(bytes) }
     }
 
-    @Test(arguments: ["tEXt", "tIME", "gAMA", "eXIf", "zzZz"]) func aWrongChecksumThatNoPixelDependsOn(
+    @Test("A wrong checksum of metadata is a warning", arguments: ["tEXt", "tIME", "gAMA", "eXIf", "zzZz"])
+    func harmlessChecksum(
         _ name: String
     ) throws {
         let whole = try ImageEncoder.encode(picture, as: .png)
@@ -97,14 +98,15 @@ struct WarningTests {
         try expect([.wrongChecksum(chunk: name)], of: bytes, like: whole)
     }
 
-    @Test(arguments: ["IHDR", "PLTE", "tRNS", "IDAT"]) func aWrongChecksumThatPixelsDependOn(_ name: String) throws {
+    @Test("A wrong checksum of pixels is an error", arguments: ["IHDR", "PLTE", "tRNS", "IDAT"])
+    func checksum(_ name: String) throws {
         let chunks = Files.pngChunks(try Fixture.bytes("png/palette-transparent.png"))
         #expect(chunks.contains { $0.name == name })
         expectRefusal(
             Files.png(chunks.map { Files.pngChunk($0.name, $0.data, hasRightChecksum: $0.name != name) }))
     }
 
-    @Test func aWrongChecksumInAnAnimationsFrame() throws {
+    @Test("A wrong checksum of a frame is an error") func frameChecksum() throws {
         let chunks = Files.pngChunks(try ImageEncoder.encode(picture, as: .png))
         func file(_ isRight: Bool) -> [UInt8] {
             Files.png(
@@ -112,11 +114,11 @@ struct WarningTests {
                     + [Files.pngChunk("fdAT", [0, 0, 0, 1, 2, 3], hasRightChecksum: isRight)]
                     + [Files.pngChunk("IEND", [])])
         }
-        #expect(try file(true).withRaw { try ImageProbe.checkStructure($0) } == [])
+        #expect(try file(true).checkStructure() == [])
         expectRefusal(file(false))
     }
 
-    @Test func aJPEGSegmentThatStatesLessThanItsLength() throws {
+    @Test("A JPEG segment with an impossible length is a warning") func segment() throws {
         let whole = try ImageEncoder.encode(picture, as: .jpeg)
         for marker: UInt8 in [0xFE, 0xE1, 0xEF] {
             for length: UInt8 in [0, 1] {
@@ -128,7 +130,7 @@ struct WarningTests {
         expectRefusal(Array(whole[..<2]) + [0xFF, 0xDB, 0, 1] + whole[2...])
     }
 
-    @Test func anAnimatedPNGThatBreaksItsFormatIsFlattened() throws {
+    @Test("A broken animated PNG is flattened with a warning") func flattened() throws {
         let whole = try ImageEncoder.encode(picture, as: .png)
         let chunks = Files.pngChunks(whole)
         func animated(_ frames: Int) -> [UInt8] {
@@ -137,7 +139,7 @@ struct WarningTests {
         }
         let lost = [ImageWarning.animationLost(reason: "no frame")]
         for frames in [1, 7] {
-            #expect(try animated(frames).withRaw { try ImageProbe.checkStructure($0) } == lost)
+            #expect(try animated(frames).checkStructure() == lost)
             #expect(try ImageDecoder.decode(animated(frames)).warnings == lost)
         }
         let size = try #require(SizeSpec(width: 8, height: 8))

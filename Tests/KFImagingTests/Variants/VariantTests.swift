@@ -4,10 +4,9 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Several variants of one image")
+@Suite("Variants of one image")
 struct VariantTests {
-    @Test("Chains share their common first steps")
-    func tree() throws {
+    @Test("Chains share their common first steps") func tree() throws {
         let texts = ["crop:9x9|>blur:2", "crop:9x9", "blur:2", "crop:9x9|>resize:3x3|>blur:2"]
         let tree = VariantTree(try texts.map { try ProcessorParser.parse($0) })
         #expect(tree.roots.count == 2)
@@ -18,7 +17,7 @@ struct VariantTests {
     }
 
     @Test(
-        "Sizes that are decoded together are those that are decoded alone, to the last bit",
+        "Sizes decoded together equal sizes decoded alone",
         arguments: [
             "jpeg/cmyk.jpg", "jpeg/orientation-6.jpg", "jpeg/odd.jpg", "png/rgba-interlaced.png", "png/rgb16.png",
             "png/grey-alpha.png", "webp/alpha-lossless.webp", "gif/animated-loop-3.gif",
@@ -45,8 +44,7 @@ struct VariantTests {
         }
     }
 
-    @Test("A custom processor is a step like any other")
-    func custom() throws {
+    @Test("A custom processor can be a step of a chain") func custom() throws {
         let halved = CustomImageProcessor(identifier: "test.first-half") { (bitmap) throws(ImagingError) in
             try CroppingImageProcessor(width: Double(bitmap.width / 2), height: Double(bitmap.height))
                 .process(.image(Image(bitmap)), options: ProcessingOptions()).bitmap

@@ -1,9 +1,9 @@
 import KFNetwork
 import Testing
 
-@Suite("What errors say")
+@Suite("Messages of transfer errors")
 struct TransferErrorTests {
-    @Test func messages() {
+    @Test("A message says what failed") func messages() {
         #expect(TransferError.stalled(host: "h", after: .seconds(15)).message == "h sent less than 1 KiB in 15 s")
         #expect(TransferError.maxTimeExceeded(.milliseconds(1050)).message == "took longer than 1.05 s")
         #expect(TransferError.truncated(expected: 9, got: 4).message == "broke off after 4 of 9 bytes")
@@ -13,7 +13,7 @@ struct TransferErrorTests {
         #expect(TransferError.httpStatus(404, ResponseHead(status: 404)).message == "response 404")
     }
 
-    @Test func whatIsWorthATryAgain() {
+    @Test("Transient statuses can be retried") func retryable() {
         for status in [408, 425, 429, 500, 502, 503, 599] {
             #expect(TransferError.httpStatus(status, ResponseHead(status: status)).isRetryable)
         }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Options of transfers")
 struct TransferOptionsTests {
-    @Test func requestsShareTheirTermsUntilAChange() {
+    @Test("Copied requests share their terms until a change") func shared() {
         var first = TransferRequest(url: "http://a.test/")
         let second = first
         #expect(first.terms === second.terms)
@@ -22,7 +22,7 @@ struct TransferOptionsTests {
         #expect(first.options.timeout == .seconds(15))
     }
 
-    @Test func nameOneCookieJarByOnePath() throws {
+    @Test("Different paths of one cookie jar are equal") func cookieJar() throws {
         let directory = try TemporaryDirectory()
         let root = directory.url.resolvingSymlinksInPath().path
         var options = TransferOptions()
@@ -36,7 +36,7 @@ struct TransferOptionsTests {
         #expect(options.cookieJar == "\(root)/new/")
     }
 
-    @Test func acceptTheirStatuses() {
+    @Test("The accepted statuses can be changed") func statuses() {
         var options = TransferOptions()
         let standard = TransferTerms(options)
         #expect(standard.accepts(200) && standard.accepts(203) && !standard.accepts(404))

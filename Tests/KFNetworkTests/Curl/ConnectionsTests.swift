@@ -3,10 +3,10 @@ import Testing
 
 @testable import KFNetwork
 
-@Suite("Which connections are kept")
+@Suite("Open connections")
 struct ConnectionsTests {
     /// libcurl's own limit is higher than what is ever open at once, so it never looks for the oldest connection.
-    @Test func pastTheLimitOnlyThoseThatAreWaitedFor() {
+    @Test("Past the limit only awaited connections are kept") func limit() {
         let connections = Connections(kept: 4)
         for socket in 100..<104 { connections.opened(Int32(socket)) }
         #expect(connections.keeps(waiting: 0))
@@ -20,7 +20,7 @@ struct ConnectionsTests {
     }
 
     /// Ports are the same for connections from one port to several addresses.
-    @Test func areFoundByTheirAddresses() throws {
+    @Test("Connections are found by their addresses") func addresses() throws {
         let connections = Connections(kept: 4)
         let sockets = (0..<2).map { _ in socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0) }
         defer { for socket in sockets { close(socket) } }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFNetwork
 
-@Suite("What libcurl's codes mean")
+@Suite("Errors of libcurl")
 struct CurlFailureTests {
     private func error(
         _ code: CURLcode, phase: Exchange.Phase = .connecting, errno: Int32 = 0, verify: Int = 0,
@@ -15,7 +15,7 @@ struct CurlFailureTests {
         ).error
     }
 
-    @Test func eachHasItsCase() {
+    @Test("Each code of libcurl becomes a transfer error") func codes() {
         #expect(error(CURLE_COULDNT_RESOLVE_HOST) == .resolve(host: "h"))
         #expect(error(CURLE_COULDNT_CONNECT, errno: 111) == .connect(host: "h", detail: "Connection refused"))
         #expect(error(CURLE_COULDNT_CONNECT) == .connect(host: "h", detail: "detail"))
@@ -27,7 +27,7 @@ struct CurlFailureTests {
         #expect(error(CURLE_HTTP2_STREAM, phase: .body) == .connectionLost(detail: "detail"))
     }
 
-    @Test func phaseTellsApartWhatTheCodeDoesNot() {
+    @Test("The phase refines the meaning of a code") func phases() {
         #expect(error(CURLE_UNSUPPORTED_PROTOCOL) == .unsupportedScheme("http"))
         #expect(error(CURLE_UNSUPPORTED_PROTOCOL, phase: .head) == .protocolError(detail: "not HTTP/1 or HTTP/2"))
         #expect(error(CURLE_OUT_OF_MEMORY) == .engine(detail: "out of memory"))
@@ -43,7 +43,7 @@ struct CurlFailureTests {
         #expect(error(CURLE_WEIRD_SERVER_REPLY, phase: .head) == .badHeaders(detail: "detail"))
     }
 
-    @Test func certificatesFailForTheirReason() {
+    @Test("Certificate errors name their reason") func certificates() {
         let reasons: [(Int, TLSFailure)] = [
             (0, .wrongHost), (1, .wrongHost), (9, .notYetValid), (10, .expired), (18, .selfSigned),
             (19, .unknownAuthority),
@@ -56,7 +56,7 @@ struct CurlFailureTests {
         #expect(error(CURLE_SSL_CACERT_BADFILE) == .tls(.other, host: "h", detail: "detail"))
     }
 
-    @Test func libraryIsThere() {
+    @Test("The library of libcurl can be loaded") func library() {
         #expect(kf_curl_load() == nil)
         #expect(
             String(cString: kf_curl_version()).hasPrefix("7.") || String(cString: kf_curl_version()).hasPrefix("8."))

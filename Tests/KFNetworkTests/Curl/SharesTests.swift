@@ -3,12 +3,12 @@ import Testing
 
 @testable import KFNetwork
 
-@Suite("Which hosts share a DNS cache")
+@Suite("Shared DNS caches")
 struct SharesTests {
     init() { #expect(kf_curl_load() == nil) }
 
     /// libcurl walks the cache of names for every transfer, so the number of its hosts bounds that work.
-    @Test func cacheOfNamesNeverServesMoreThanItsShareOfHosts() throws {
+    @Test("A DNS cache serves a bounded number of hosts") func bounded() throws {
         let shares = Shares()
         var hosts: [ObjectIdentifier: Int] = [:]
         var kept: [Share] = []
@@ -23,7 +23,7 @@ struct SharesTests {
         #expect(hosts.values.allSatisfy { $0 <= Shares.hostsPerShare })
     }
 
-    @Test func hostKeepsItsCache() throws {
+    @Test("A host keeps its DNS cache") func kept() throws {
         let shares = Shares()
         var names: Share?
         let first = try shares.share(cookieJar: nil, names: &names)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFNetwork
 
-@Suite("The sockets that are watched")
+@Suite("Watched sockets")
 struct WatcherTests {
     /// Two ends of a connection; the first has something to read.
     private func pair() throws -> (read: Int32, write: Int32) {
@@ -19,8 +19,8 @@ struct WatcherTests {
         return watcher.events.map(\.socket)
     }
 
-    @Test(arguments: [true, false])
-    func areForgottenAndWatchedAgain(_ isKnown: Bool) throws {
+    @Test("A socket can be watched again", arguments: [true, false])
+    func again(_ isKnown: Bool) throws {
         let watcher = try #require(Watcher())
         let (read, write) = try pair()
         defer { _ = (close(read), close(write)) }
@@ -41,7 +41,7 @@ struct WatcherTests {
     }
 
     /// The kernel forgets a socket that is closed, whatever was to be told about it.
-    @Test func mayHaveTheNumberOfOneThatWasClosed() throws {
+    @Test("A reused socket number is watched anew") func reused() throws {
         let watcher = try #require(Watcher())
         let (read, write) = try pair()
         watcher.opened(read)

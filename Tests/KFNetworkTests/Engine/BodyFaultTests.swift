@@ -2,9 +2,9 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("A body that is not what its head said", .bounded)
+@Suite("Response bodies", .bounded)
 struct BodyFaultTests {
-    @Test func wellFormedArrivesWhole() async throws {
+    @Test("A well-formed body arrives whole") func whole() async throws {
         let fetched = try await fetch(from: .reply(headers: ["ETag: \"x\""]))
         #expect(fetched.body == "hello")
         #expect(fetched.head?.status == 200)
@@ -16,20 +16,33 @@ struct BodyFaultTests {
         #expect(fetched.sink.heads.count == 1)
     }
 
-    @Test func shorterThanItsLengthIsTruncated() async throws {
-        let fetched = try await fetch(from: .head("HTTP/1.1 200 OK", "Content-Length: 100"), .text("abc"), .close)
-        #expect(fetched.error == .truncated(expected: 100, got: 3))
-        #expect(fetched.error?.isRetryable == true)
+    private static let chunked = "Transfer-Encoding: chunked"
+
+    @Test(
+        "A broken body is a retryable error",
+        arguments: [
+            ("Content-Length: 100", "abc", .close, .truncated(expected: 100, got: 3)),
+            ("Content-Length: 100", "abc", .reset, .connectionLost(detail: "Connection reset by peer")),
+            (chunked, "5\r\nab", .close, .truncated(expected: nil, got: 2)),
+            (chunked, "2\r\nab\r\n", .close, .truncated(expected: nil, got: 2)),
+            (
+                chunked, "zz\r\nab\r\n", .hold,
+                .protocolError(detail: "Illegal or missing hexadecimal sequence in chunked-encoding")
+            ),
+        ] as [(String, String, FaultStep, TransferError)])
+    func broken(_ framing: String, _ body: String, _ end: FaultStep, _ error: TransferError) async throws {
+        let fetched = try await fetch(from: .head("HTTP/1.1 200 OK", framing), .text(body), end)
+        #expect(fetched.error == error && fetched.error?.isRetryable == true)
     }
 
-    @Test func withoutLengthTheHeadSaysThatTheEndProvesNothing() async throws {
+    @Test("A body without length is marked as undelimited") func undelimited() async throws {
         let fetched = try await fetch(from: .head("HTTP/1.1 200 OK"), .text("abc"), .close)
         #expect(fetched.body == "abc")
         #expect(fetched.head?.contentLength == nil)
         #expect(fetched.head?.isDelimited == false)
     }
 
-    @Test func chunksAreJoined() async throws {
+    @Test("Chunks are joined") func chunks() async throws {
         let fetched = try await fetch(
             from: .head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked"), .text("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"))
         #expect(fetched.body == "abcde")
@@ -37,39 +50,7 @@ struct BodyFaultTests {
         #expect(fetched.head?.isDelimited == true)
     }
 
-    @Test func cutChunksAreTruncated() async throws {
-        let fetched = try await fetch(
-            from: .head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked"), .text("5\r\nab"), .close)
-        #expect(fetched.error == .truncated(expected: nil, got: 2))
-    }
-
-    @Test func chunksThatLackTheirEndAreTruncated() async throws {
-        let fetched = try await fetch(
-            from: .head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked"), .text("2\r\nab\r\n"), .close)
-        #expect(fetched.error == .truncated(expected: nil, got: 2))
-    }
-
-    @Test func badChunkIsAProtocolError() async throws {
-        let fetched = try await fetch(
-            from: .head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked"), .text("zz\r\nab\r\n"), .hold)
-        guard case .protocolError = fetched.error else {
-            Issue.record("\(fetched.result)")
-            return
-        }
-        #expect(fetched.error?.isRetryable == true)
-    }
-
-    @Test func resetIsALostConnection() async throws {
-        let fetched = try await fetch(from: .head("HTTP/1.1 200 OK", "Content-Length: 100"), .text("abc"), .reset)
-        #expect(fetched.error == .connectionLost(detail: "Connection reset by peer"))
-    }
-
-    @Test func closedWithoutAWordIsAnEmptyReply() async throws {
-        let fetched = try await fetch(from: .close)
-        #expect(fetched.error == .emptyReply)
-    }
-
-    @Test func announcedSizePastTheLimitIsRefusedAheadOfTheBody() async throws {
+    @Test("An announced size over the limit is refused") func announced() async throws {
         let fetched = try await fetch(from: .head("HTTP/1.1 200 OK", "Content-Length: 1001"), .hold) {
             $0.options.maxBytes = 1000
         }
@@ -77,7 +58,7 @@ struct BodyFaultTests {
         #expect(fetched.sink.heads.isEmpty)
     }
 
-    @Test func chunkedPastTheLimitIsCountedAsItComes() async throws {
+    @Test("A chunked body over the limit is refused") func counted() async throws {
         let chunk = FaultStep.text("400\r\n" + String(repeating: "x", count: 1024) + "\r\n")
         let fetched = try await fetch(
             from: .head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked"), chunk, chunk, chunk, .hold
@@ -88,12 +69,12 @@ struct BodyFaultTests {
         #expect(fetched.sink.byteCount <= 2048)
     }
 
-    @Test func bodyOfExactlyTheLimitPasses() async throws {
+    @Test("A body of exactly the limit is accepted") func limit() async throws {
         let fetched = try await fetch(from: .reply()) { $0.options.maxBytes = 5 }
         #expect(fetched.body == "hello")
     }
 
-    @Test func sinkThatRefusesEndsTheTransferWithItsReason() async throws {
+    @Test("A sink that refuses ends the transfer with its reason") func sink() async throws {
         let head = try await fetch(from: .reply(), sink: CollectingSink(refusesHead: true))
         #expect(head.error == .sink(SinkError(reason: "no room")))
         let body = try await fetch(from: .reply(), sink: CollectingSink(refusesBodyAfter: 2))

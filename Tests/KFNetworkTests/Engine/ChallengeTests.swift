@@ -18,10 +18,10 @@ private func guarded(_ scheme: String) throws -> FaultServer {
 
 private let me = Credentials(user: "me", password: "secret")
 
-@Suite("Passwords that a server asks for", .bounded)
+@Suite("Authentication challenges", .bounded)
 struct ChallengeTests {
-    @Test(arguments: ["Basic", "Digest"])
-    func givenCredentialsAreSentByTheSchemeThatIsWanted(_ scheme: String) async throws {
+    @Test("Credentials are sent by the requested scheme", arguments: ["Basic", "Digest"])
+    func given(_ scheme: String) async throws {
         let server = try guarded(scheme)
         let fetched = await fetch(server.url()) { $0.options.credentials = me }
         #expect(fetched.body == "hello")
@@ -29,18 +29,15 @@ struct ChallengeTests {
         #expect(server.requests.count == (scheme == "Basic" ? 1 : 3))
     }
 
-    @Test(arguments: ["Basic", "Digest"])
-    func wrongCredentialsEndInA401(_ scheme: String) async throws {
+    @Test("Wrong credentials end with a 401", arguments: ["Basic", "Digest"])
+    func wrong(_ scheme: String) async throws {
         let server = try guarded(scheme)
         let fetched = await fetch(server.url()) { $0.options.credentials = .init(user: "you", password: "x") }
-        guard case .httpStatus(401, _) = fetched.error else {
-            Issue.record("\(fetched.result)")
-            return
-        }
+        #expect(fetched.refusal == 401, "\(fetched.result)")
         #expect(server.requests.count <= 3)
     }
 
-    @Test func credentialsOfAHostAreSentThereAlone() async throws {
+    @Test("A host's credentials are sent only there") func ofHost() async throws {
         let other = try FaultServer { _ in [.reply()] }
         let target = other.url()
         let server = try FaultServer { _ in [.reply("302 Found", headers: ["Location: \(target)"], body: [])] }
@@ -52,8 +49,10 @@ struct ChallengeTests {
         #expect(other.requests.first?.header("Authorization") == "Basic bWU6c2VjcmV0")
     }
 
-    @Test(arguments: [("Basic", DownloadChallenge.Scheme.basic), ("Digest", .digest)])
-    func responderMayGiveThem(_ name: String, _ scheme: DownloadChallenge.Scheme) async throws {
+    @Test(
+        "A responder can provide credentials",
+        arguments: [("Basic", DownloadChallenge.Scheme.basic), ("Digest", .digest)])
+    func responder(_ name: String, _ scheme: DownloadChallenge.Scheme) async throws {
         let server = try guarded(name)
         let asked = Mutex<[DownloadChallenge]>([])
         let fetched = await fetch(server.url("/x")) { request in
@@ -68,7 +67,7 @@ struct ChallengeTests {
         #expect(challenges.map(\.scheme) == [scheme] && challenges.first?.host == "127.0.0.1:\(server.port)")
     }
 
-    @Test func responderIsAskedOnce() async throws {
+    @Test("A responder is asked once") func askedOnce() async throws {
         let server = try FaultServer { _ in [.reply("401 No", headers: ["WWW-Authenticate: Basic realm=\"r\""])] }
         let count = Mutex(0)
         let fetched = await fetch(server.url()) { request in
@@ -77,15 +76,13 @@ struct ChallengeTests {
                 return .useCredential(me)
             }
         }
-        guard case .httpStatus(401, _) = fetched.error else {
-            Issue.record("\(fetched.result)")
-            return
-        }
+        #expect(fetched.refusal == 401, "\(fetched.result)")
         #expect(count.withLock { $0 } == 1)
         #expect(server.requests.count == 2)
     }
 
-    @Test(.enabled(if: FileServer.isInstalled)) func responderMayTrustACertificate() async throws {
+    @Test("A responder can trust a certificate", .enabled(if: FileServer.isInstalled))
+    func trust() async throws {
         let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "hello")
@@ -103,15 +100,13 @@ struct ChallengeTests {
             #expect(fetched.body == body)
             #expect(kinds.withLock { $0 } == [.serverTrust(problem: "it is self-signed")])
             if body.isEmpty {
-                guard case .tls(.selfSigned, _, _) = fetched.error else {
-                    Issue.record("\(fetched.result)")
-                    continue
-                }
+                #expect(fetched.error?.tlsFailure == .selfSigned, "\(fetched.result)")
             }
         }
     }
 
-    @Test(.enabled(if: FileServer.isInstalled)) func responderMayShowACertificate() async throws {
+    @Test("A responder can provide a client certificate", .enabled(if: FileServer.isInstalled))
+    func certificate() async throws {
         let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "hello")
@@ -144,7 +139,8 @@ struct ChallengeTests {
         }
     }
 
-    @Test(.enabled(if: FileServer.isInstalled)) func aPasswordMayBeWantedWithoutACertificate() async throws {
+    @Test("A password can be required without a client certificate", .enabled(if: FileServer.isInstalled))
+    func passwordOnly() async throws {
         let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "hello")
@@ -167,24 +163,18 @@ struct ChallengeTests {
         #expect(kinds.withLock { $0 } == [.clientCertificate, .password(realm: "r")])
     }
 
-    @Test func responderMayCancel() async throws {
+    @Test("A responder can cancel the transfer") func cancelled() async throws {
         let server = try guarded("Basic")
         let fetched = await fetch(server.url()) { $0.hooks.challenge = { _ in .cancel } }
-        guard case .cancelledByHook = fetched.error else {
-            Issue.record("\(fetched.result)")
-            return
-        }
+        #expect(fetched.failure == "cancelledByHook", "\(fetched.result)")
         #expect(server.requests.count == 1)
     }
 
-    @Test func netrcIsReadOnlyWhenAsked() async throws {
+    @Test("A netrc file is read only on request") func netrc() async throws {
         let server = try guarded("Basic")
         let folder = try TemporaryDirectory()
         let file = try folder.write("netrc", "machine 127.0.0.1 login me password secret\n").path
         #expect(await fetch(server.url()) { $0.options.netrcFile = file }.body == "hello")
-        guard case .httpStatus(401, _) = await fetch(server.url()).error else {
-            Issue.record("a password out of nowhere")
-            return
-        }
+        #expect(await fetch(server.url()).refusal == 401)
     }
 }

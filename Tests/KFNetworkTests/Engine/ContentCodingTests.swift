@@ -2,7 +2,8 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Bodies under a content coding", .bounded) struct ContentCodingTests {
+@Suite("Content codings", .bounded)
+struct ContentCodingTests {
     private static let text = String(repeating: "not asked for, and sent all the same; ", count: 20_000)
 
     private func fetch(
@@ -20,8 +21,7 @@ import Testing
         return await KFNetworkTests.fetch(server.url("/image.png"), adjust)
     }
 
-    @Test("Only the identity coding is asked for, unless the caller asks for another")
-    func request() async throws {
+    @Test("Only the identity coding is requested by default") func request() async throws {
         let server = try FaultServer { _ in [.reply()] }
         _ = await KFNetworkTests.fetch(server.url())
         _ = await KFNetworkTests.fetch(server.url()) { $0.headers = [("accept-encoding", "br")] }
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(
-        "gzip and deflate are decoded, whole or in pieces",
+        "A gzip or deflate body is decoded",
         arguments: [
             ("gzip", Packed.gzip), ("x-gzip", Packed.gzip), ("GZip", Packed.gzip), ("identity, gzip", Packed.gzip),
             ("deflate", Packed.zlib), ("deflate", Packed.deflate),
@@ -41,14 +41,12 @@ import Testing
         #expect(fetched.body == Self.text)
     }
 
-    @Test("The members of a gzip body are one body, and padding behind them is none of it")
-    func members() async throws {
+    @Test("The members of a gzip body are joined") func members() async throws {
         let body = Packed.gzip(Array("one ".utf8)) + Packed.gzip(Array("two".utf8)) + [0, 0, 0, 0]
         #expect(try await fetch("gzip", body).body == "one two")
     }
 
-    @Test("What is decoded counts against the limit: a bomb ends there")
-    func bomb() async throws {
+    @Test("A gzip bomb ends at the size limit") func bomb() async throws {
         let bomb = Packed.gzip([UInt8](repeating: 0, count: 64 << 20))
         #expect(bomb.count < 100_000)
         let fetched = try await fetch("gzip", bomb) { $0.options.maxBytes = 1 << 20 }
@@ -56,21 +54,16 @@ import Testing
         #expect(fetched.sink.byteCount <= 1 << 20)
     }
 
-    @Test("A stream that breaks off, or is damaged, is refused though its length is right")
-    func damage() async throws {
+    @Test("A damaged gzip body is refused") func damage() async throws {
         let whole = Packed.gzip(Array(Self.text.utf8))
         var damaged = whole
         damaged[whole.count - 6] ^= 0xff
         for body in [Array(whole.dropLast(9)), Array(whole.prefix(12)), damaged] {
-            guard case .encodingDamaged("gzip", _) = try await fetch("gzip", body).error else {
-                Issue.record("\(body.count) bytes were accepted")
-                continue
-            }
+            #expect(try await fetch("gzip", body).failure == "encodingDamaged", "\(body.count) bytes")
         }
     }
 
-    @Test("What is not coded as its head says, and what is coded in an unknown way, comes as it is")
-    func asItIs() async throws {
+    @Test("A body in an unknown coding arrives unchanged") func asItIs() async throws {
         for coding in ["gzip", "br", "rot13", "gzip, br"] {
             #expect(try await fetch(coding, Array("hello".utf8)).body == "hello")
         }

@@ -3,14 +3,11 @@ import Testing
 
 @testable import KFNetwork
 
-@Suite("A gate", .bounded)
+@Suite("Gates of transfers", .bounded, .engines)
 struct GateTests {
-    @Test func isAskedWhenTheTransferStarts() async throws {
+    @Test("A gate is asked when its transfer starts") func start() async throws {
         let server = try FaultServer { $0.path == "/first" ? [.pause(.seconds(30)), .reply()] : [.reply()] }
-        var configuration = EngineConfiguration()
-        configuration.maxPerHost = 1
-        let engine = TransferEngine(configuration: configuration)
-        defer { engine.shutdown() }
+        let engine = Engines.make { $0.maxPerHost = 1 }
         let first = Task { await fetch(server.url("/first"), engine: engine).error }
         #expect(await eventually { !server.requests.isEmpty })
         let gate = ScriptedGate()
@@ -25,12 +22,9 @@ struct GateTests {
         #expect(gate.seen == ["enter"])
     }
 
-    @Test func thatIsClosedEndsTheTransferAndCostsNoTurn() async throws {
+    @Test("A closed gate ends the transfer without a turn") func closed() async throws {
         let server = try FaultServer { _ in [.reply()] }
-        var configuration = EngineConfiguration()
-        configuration.ratePerHost = 0.01
-        let engine = TransferEngine(configuration: configuration)
-        defer { engine.shutdown() }
+        let engine = Engines.make { $0.ratePerHost = 0.01 }
         let gate = ScriptedGate([.ended, .ended, .ended])
         for _ in 0..<3 {
             let fetched = await fetch(server.url("/"), engine: engine) { $0.gate = gate }
@@ -40,8 +34,8 @@ struct GateTests {
         #expect(await fetch(server.url("/"), engine: engine) { $0.gate = gate }.body == "hello")
     }
 
-    @Test(arguments: [true, false])
-    func mayTakeItsTime(_ admits: Bool) async throws {
+    @Test("A gate can decide asynchronously", arguments: [true, false])
+    func asynchronous(_ admits: Bool) async throws {
         let server = try FaultServer { _ in [.reply()] }
         let gate = ScriptedGate([.undecided], admits: admits)
         let fetched = await fetch(server.url("/")) { $0.gate = gate }
@@ -50,12 +44,9 @@ struct GateTests {
         #expect(server.requests.count == (admits ? 1 : 0))
     }
 
-    @Test func givesItsPlaceBackWhereItsTransferIsNotWanted() async throws {
+    @Test("A refused transfer gives its place back") func unwanted() async throws {
         let server = try FaultServer { _ in [.reply()] }
-        var configuration = EngineConfiguration()
-        configuration.maxConnections = 1
-        let engine = TransferEngine(configuration: configuration)
-        defer { engine.shutdown() }
+        let engine = Engines.make { $0.maxConnections = 1 }
         for _ in 0..<3 {
             let gate = ScriptedGate([.undecided], admits: false)
             #expect(await fetch(server.url("/"), engine: engine) { $0.gate = gate }.error == .notAdmitted)
@@ -63,32 +54,25 @@ struct GateTests {
         #expect(await fetch(server.url("/"), engine: engine).body == "hello")
     }
 
-    @Test func isLeftWhileTheNextHopWaitsAndNotWhenItStartsAtOnce() async throws {
+    @Test("A gate is left only while a redirect waits") func hops() async throws {
         let server = try FaultServer { request in
             request.path == "/from" ? [.reply("302 Found", headers: ["Location: /to"], body: [])] : [.reply()]
         }
-        let warm = TransferEngine()
-        defer { warm.shutdown() }
+        let warm = Engines.make()
         // A host rests for a moment after its first response.
         #expect(await fetch(server.url("/to"), engine: warm).body == "hello")
         let quick = ScriptedGate()
         #expect(await fetch(server.url("/from"), engine: warm) { $0.gate = quick }.body == "hello")
         #expect(quick.seen == ["enter", "enter"])
-        var configuration = EngineConfiguration()
-        configuration.ratePerHost = 5
-        let engine = TransferEngine(configuration: configuration)
-        defer { engine.shutdown() }
+        let engine = Engines.make { $0.ratePerHost = 5 }
         let slow = ScriptedGate()
         #expect(await fetch(server.url("/from"), engine: engine) { $0.gate = slow }.body == "hello")
         #expect(slow.seen == ["enter", "leave", "enter"])
     }
 
-    @Test func thatSaysLaterIsAskedAgainAndCostsNoTurn() async throws {
+    @Test("A postponed transfer asks its gate again") func later() async throws {
         let server = try FaultServer { _ in [.reply()] }
-        var configuration = EngineConfiguration()
-        configuration.ratePerHost = 0.01
-        let engine = TransferEngine(configuration: configuration)
-        defer { engine.shutdown() }
+        let engine = Engines.make { $0.ratePerHost = 0.01 }
         let gate = ScriptedGate([.later(.milliseconds(50)), .later(.milliseconds(50))])
         let start = ContinuousClock.now
         #expect(await fetch(server.url("/"), engine: engine) { $0.gate = gate }.body == "hello")
@@ -96,12 +80,9 @@ struct GateTests {
         #expect(gate.seen == ["enter", "enter", "enter"])
     }
 
-    @Test func thatSaysLaterGivesThePlaceToAnother() async throws {
+    @Test("A postponed transfer gives its place to another") func another() async throws {
         let server = try FaultServer { _ in [.reply()] }
-        var configuration = EngineConfiguration()
-        configuration.maxConnections = 1
-        let engine = TransferEngine(configuration: configuration)
-        defer { engine.shutdown() }
+        let engine = Engines.make { $0.maxConnections = 1 }
         let receiver = CollectingReceiver()
         let gate = ScriptedGate([.later(.zero)], repeats: true)
         let resting = receiver.start("resting", server.url("/")) { $0.gate = gate }
@@ -113,7 +94,7 @@ struct GateTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test func thatSaysLaterStopsTheTimeOfItsTransfer() async throws {
+    @Test("A postponed transfer uses no time of its limit") func time() async throws {
         let server = try FaultServer { request in
             request.path == "/from" ? [.reply("302 Found", headers: ["Location: /to"], body: [])] : [.reply()]
         }
@@ -126,10 +107,9 @@ struct GateTests {
         #expect(gate.seen.filter { $0 == "enter" }.count == 3)
     }
 
-    @Test func thatSaysLaterEndsWhenTheEngineDrains() async throws {
+    @Test("A postponed transfer ends when the engine drains") func drained() async throws {
         let server = try FaultServer { _ in [.reply()] }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let receiver = CollectingReceiver()
         let gate = ScriptedGate([.later(.seconds(60))])
         engine.start([receiver.start("resting", server.url("/")) { $0.gate = gate }])
@@ -138,10 +118,9 @@ struct GateTests {
         #expect(await receiver.ends(1) == ["resting": .cancelled])
     }
 
-    @Test func ofAnyNumberMayRefuseInOneTurn() async throws {
+    @Test("Six hundred gates can refuse in one turn") func many() async throws {
         let server = try FaultServer { _ in [.reply()] }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let receiver = CollectingReceiver()
         let gate = ScriptedGate([.ended], repeats: true)
         engine.start((0..<600).map { receiver.start("\($0)", server.url("/\($0)")) { $0.gate = gate } })
@@ -149,10 +128,9 @@ struct GateTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test func isDecidedTogetherWithTheOthersOfATurn() async throws {
+    @Test("The gates of one turn are decided together") func together() async throws {
         let server = try FaultServer { _ in [.reply()] }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let receiver = CollectingReceiver { _ in [true, false, true] }
         engine.start(
             ["a", "b", "c"].map { name in
@@ -163,10 +141,9 @@ struct GateTests {
         #expect(Set(server.requests.map(\.path)) == ["/a", "/c"])
     }
 
-    @Test func thatNobodyDecidesEndsWithTheTimeout() async throws {
+    @Test("An undecided gate ends with the timeout") func undecided() async throws {
         let server = try FaultServer { _ in [.reply()] }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let receiver = CollectingReceiver { _ in nil }
         engine.start([
             receiver.start("a", server.url("/")) {

@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Many hosts", .bounded)
+@Suite("Transfers to many hosts", .bounded, .engines)
 struct ManyHostsTests {
     private static let hosts = 300
 
@@ -20,12 +20,9 @@ struct ManyHostsTests {
 
     /// Each host's connection is closed after its only transfer once enough are kept: libcurl's search for the oldest
     /// one grows with the hosts it has seen.
-    @Test func leaveNoMoreConnectionsThanAreKept() async throws {
+    @Test("Many hosts leave a bounded number of connections") func connections() async throws {
         let server = try FaultServer(address: "0.0.0.0") { _ in [.reply()] }
-        var configuration = EngineConfiguration()
-        configuration.maxConnections = 4
-        let engine = TransferEngine(configuration: configuration)
-        defer { engine.shutdown() }
+        let engine = Engines.make { $0.maxConnections = 4 }
         await visitAll(server, engine)
         #expect(server.accepted == Self.hosts)
         // The server's threads see the ends a little later.
@@ -33,13 +30,12 @@ struct ManyHostsTests {
         #expect(server.open <= 4)
     }
 
-    @Test func stillKeepTheConnectionOfAHostThatIsWaitedFor() async throws {
+    @Test("The connection of an awaited host is kept") func awaited() async throws {
         let server = try FaultServer(address: "0.0.0.0") { _ in [.reply()] }
-        var configuration = EngineConfiguration()
-        configuration.maxConnections = 2
-        configuration.maxPerHost = 1
-        let engine = TransferEngine(configuration: configuration)
-        defer { engine.shutdown() }
+        let engine = Engines.make {
+            $0.maxConnections = 2
+            $0.maxPerHost = 1
+        }
         let port = server.port
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<60 {

@@ -2,12 +2,11 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Methods", .bounded)
+@Suite("Request methods", .bounded, .engines)
 struct MethodTests {
-    @Test func headExpectsNoBody() async throws {
+    @Test("A HEAD response has no body") func head() async throws {
         let server = try FaultServer { _ in [.head("HTTP/1.1 200 OK", "Content-Length: 999999999", "ETag: \"e\"")] }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         for _ in 0..<3 {
             let fetched = await fetch(server.url("/a"), engine: engine) {
                 $0.method = .head
@@ -22,7 +21,7 @@ struct MethodTests {
         #expect(server.accepted == 1)
     }
 
-    @Test func headOfAChunkedOrEncodedResourceIsEmptyToo() async throws {
+    @Test("A HEAD of a chunked or encoded resource is empty") func encodedHead() async throws {
         for field in ["Transfer-Encoding: chunked", "Content-Encoding: gzip", "X: y"] {
             let fetched = try await fetch(from: .head("HTTP/1.1 200 OK", field)) { $0.method = .head }
             #expect(fetched.head?.status == 200, "\(fetched.result)")
@@ -30,46 +29,41 @@ struct MethodTests {
         }
     }
 
-    @Test func bodyAfterAHeadReachesNoOtherResponse() async throws {
+    @Test("A body after a HEAD reaches no other response") func strayBody() async throws {
         let server = try FaultServer { request in
             request.method == "HEAD" ? [.reply(body: Array("HTTP/1.1 200 OK\r\n\r\nwrong".utf8))] : [.reply()]
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         for _ in 0..<5 {
             _ = await fetch(server.url(), engine: engine) { $0.method = .head }
             #expect(await fetch(server.url(), engine: engine).body == "hello")
         }
     }
 
-    @Test(arguments: [301, 403, 404])
-    func refusedHeadKeepsItsHeadAndItsConnection(_ status: Int) async throws {
+    @Test("A refused HEAD keeps its connection", arguments: [301, 403, 404])
+    func refusedHead(_ status: Int) async throws {
         let server = try FaultServer { _ in
             [.head("HTTP/1.1 \(status) No", "x-amz-bucket-region: eu-west-1", "Location: /b", "Content-Length: 300")]
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         for _ in 0..<3 {
             let fetched = await fetch(server.url(), engine: engine) {
                 $0.method = .head
                 $0.options.maxRedirects = 0
             }
-            guard case .httpStatus(status, let head) = fetched.error else {
-                Issue.record("\(fetched.result)")
-                return
-            }
+            let head = try #require(fetched.refusedHead, "\(fetched.result)")
+            #expect(head.status == status)
             #expect(head.headers["x-amz-bucket-region"] == "eu-west-1")
         }
         #expect(server.accepted == 1)
     }
 
-    @Test func collectionIsMade() async throws {
+    @Test("A collection is created with MKCOL") func collection() async throws {
         let server = try FaultServer { request in
             request.index == 0
                 ? [.reply("201 Created", body: [])] : [.reply("405 Method Not Allowed", headers: ["Allow: GET"])]
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         func make() async -> Fetched {
             await fetch(server.url("/a/"), engine: engine) {
                 $0.method = .makeCollection
@@ -77,17 +71,15 @@ struct MethodTests {
             }
         }
         #expect(await make().head?.status == 201)
-        guard case .httpStatus(405, let head) = await make().error else {
-            Issue.record("no status")
-            return
-        }
+        let head = try #require(await make().refusedHead)
+        #expect(head.status == 405)
         #expect(head.headers["Allow"] == "GET")
         #expect(server.requests.map(\.method) == ["MKCOL", "MKCOL"])
         #expect(server.requests.allSatisfy { $0.header("Content-Length") == nil })
     }
 
     /// One handle and one connection serve all of them.
-    @Test func methodsAlternate() async throws {
+    @Test("Different methods share one connection") func alternating() async throws {
         let server = try UploadServer { exchange in
             exchange.receive()
             switch exchange.request.method {
@@ -96,8 +88,7 @@ struct MethodTests {
             default: exchange.reply()
             }
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         var options = TransferOptions()
         options.acceptedStatus = [200, 201]
         options.proxy = ""
@@ -131,13 +122,12 @@ struct MethodTests {
 
     /// The server answers the first request of each connection and closes before the next, so that a restart comes
     /// between methods.
-    @Test func methodsAlternateOverLostConnections() async throws {
+    @Test("Different methods survive lost connections") func lostConnections() async throws {
         let server = try UploadServer { exchange in
             exchange.receive()
             exchange.request.index == 0 ? exchange.reply("200 OK", body: "x") : exchange.close()
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         for index in 0..<20 {
             let fetched = await fetch(server.url(), engine: engine) {
                 $0.method = index % 2 == 0 ? .put : .get
@@ -147,15 +137,13 @@ struct MethodTests {
         }
     }
 
-    @Test func redirectOfASignedRequestIsAStatus() async throws {
+    @Test("A signed request does not follow redirects") func signedRedirect() async throws {
         let server = try FaultServer { _ in [.reply("301 Moved", headers: ["Location: /b", "x-amz-bucket-region: r"])] }
         let fetched = await fetch(server.url()) {
             $0.signing = AWSSigning(accessKey: "a", secretKey: "s", sessionToken: nil, region: "us-east-1")
         }
-        guard case .httpStatus(301, let head) = fetched.error else {
-            Issue.record("\(fetched.result)")
-            return
-        }
+        let head = try #require(fetched.refusedHead, "\(fetched.result)")
+        #expect(head.status == 301)
         #expect(head.headers["x-amz-bucket-region"] == "r")
         #expect(server.requests.count == 1)
     }

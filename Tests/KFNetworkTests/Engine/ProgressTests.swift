@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Progress of a transfer", .bounded)
 struct ProgressTests {
-    @Test func progressIsToldAtMostSoOften() async throws {
+    @Test("Progress is reported at most once an interval") func interval() async throws {
         let told = Mutex<[(Int64, Int64?)]>([])
         let size = 1 << 20
         let fetched = try await fetch(from: .reply(body: .init(repeating: 1, count: size))) { request in

@@ -3,7 +3,7 @@ import Support
 import Synchronization
 import Testing
 
-@Suite("A redirect hook", .bounded)
+@Suite("Redirect hooks", .bounded, .engines)
 struct RedirectHookTests {
     private func server() throws -> FaultServer {
         try FaultServer { request in
@@ -12,7 +12,7 @@ struct RedirectHookTests {
         }
     }
 
-    @Test func seesWhatComesAndMayChangeIt() async throws {
+    @Test("A redirect hook can change the next request") func changes() async throws {
         let server = try server()
         let seen = Mutex<[String]>([])
         let fetched = await fetch(server.url("/from")) { request in
@@ -34,14 +34,14 @@ struct RedirectHookTests {
         #expect(server.accepted == 1)
     }
 
-    @Test func mayRefuse() async throws {
+    @Test("A redirect hook can refuse the redirect") func refuses() async throws {
         let server = try server()
         let fetched = await fetch(server.url("/from")) { $0.hooks.redirect = { _, _ in nil } }
         #expect(fetched.error == .redirectRefused(status: 302))
         #expect(server.requests.count == 1)
     }
 
-    @Test func isUnderTheRulesOfTheServer() async throws {
+    @Test("A hook's redirect to another scheme is refused") func scheme() async throws {
         let server = try server()
         let fetched = await fetch(server.url("/from")) {
             $0.hooks.redirect = { _, _ in .init(url: "file:///etc/passwd") }
@@ -49,7 +49,7 @@ struct RedirectHookTests {
         #expect(fetched.error == .forbiddenRedirectScheme("file"))
     }
 
-    @Test func isNotShownSecretsOfAnotherOrigin() async throws {
+    @Test("A hook for another origin sees no secrets") func secrets() async throws {
         let other = try FaultServer { _ in [.reply()] }
         let target = other.url()
         let server = try FaultServer { _ in [.reply("302 Found", headers: ["Location: \(target)"], body: [])] }
@@ -62,7 +62,7 @@ struct RedirectHookTests {
         #expect(fetched.body == "hello")
     }
 
-    @Test func takesSecretsToAnotherOriginOnlyBySayingSo() async throws {
+    @Test("A hook's redirect to another origin carries no secrets") func otherOrigin() async throws {
         let server = try server()
         let other = try FaultServer { _ in [.reply()] }
         let target = other.url("/other")
@@ -78,10 +78,9 @@ struct RedirectHookTests {
         #expect(sent.header("Accept") == "*/*" && sent.header("X-Own") == "2")
     }
 
-    @Test func thatNeverDecidesEndsInItsTimeAndHoldsUpNobody() async throws {
+    @Test("An undecided hook ends with the timeout") func undecided() async throws {
         let server = try server()
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let asked = AsyncStream.makeStream(of: Void.self)
         let stuck = Task {
             await fetch(server.url("/from"), engine: engine) { request in
@@ -99,7 +98,7 @@ struct RedirectHookTests {
         #expect(await stuck.value == .undecided(after: .milliseconds(300)))
     }
 
-    @Test func canBeCancelledWhileItThinks() async throws {
+    @Test("A transfer can be cancelled while its hook decides") func cancelled() async throws {
         let server = try server()
         let asked = AsyncStream.makeStream(of: Void.self)
         let task = Task {

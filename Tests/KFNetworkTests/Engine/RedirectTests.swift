@@ -8,8 +8,8 @@ private func redirect(to location: String, status: Int = 302) -> FaultStep {
 
 @Suite("Redirects", .bounded)
 struct RedirectTests {
-    @Test(arguments: [301, 302, 303, 307, 308])
-    func areFollowed(_ status: Int) async throws {
+    @Test("Redirects are followed over one connection", arguments: [301, 302, 303, 307, 308])
+    func followed(_ status: Int) async throws {
         let server = try FaultServer { request in
             request.path == "/a/b.png" ? [redirect(to: "../c.png?x=1", status: status)] : [.reply()]
         }
@@ -21,8 +21,7 @@ struct RedirectTests {
         #expect(server.accepted == 1)
     }
 
-    @Test("A response knows the redirects that led to it")
-    func redirectsAreKnown() async throws {
+    @Test("A response knows the redirects that led to it") func via() async throws {
         let other = try FaultServer { _ in [.reply()] }
         let target = other.url("/c").replacing("//", with: "//ann:word@")
         let server = try FaultServer { request in
@@ -37,25 +36,27 @@ struct RedirectTests {
         #expect(via.map(\.givesCredentials) == [false, true])
     }
 
-    @Test func loopEndsAtTheLimit() async throws {
+    @Test("A redirect loop ends at the limit") func loop() async throws {
         let server = try FaultServer { _ in [redirect(to: "/again", status: 302)] }
         let fetched = await fetch(server.url()) { $0.options.maxRedirects = 3 }
         #expect(fetched.error == .tooManyRedirects(limit: 3))
         #expect(server.requests.count == 4)
     }
 
-    @Test(arguments: ["file:///etc/passwd", "gopher://127.0.0.1/x", "ftp://127.0.0.1/x", "FTP://127.0.0.1/x"])
-    func otherSchemesAreRefused(_ location: String) async throws {
+    @Test(
+        "Redirects to other schemes are refused",
+        arguments: ["file:///etc/passwd", "gopher://127.0.0.1/x", "ftp://127.0.0.1/x", "FTP://127.0.0.1/x"])
+    func schemes(_ location: String) async throws {
         let fetched = try await fetch(from: redirect(to: location))
         let scheme = location.split(separator: ":")[0].lowercased()
         #expect(fetched.error == .forbiddenRedirectScheme(scheme))
     }
 
-    @Test func toNowhereIsRefused() async throws {
+    @Test("A redirect to a malformed address is refused") func malformed() async throws {
         #expect(try await fetch(from: redirect(to: "http://[::1")).error == .invalidRedirect)
     }
 
-    @Test func credentialsStayWithTheirOrigin() async throws {
+    @Test("Credentials are not sent to another origin") func credentials() async throws {
         let other = try FaultServer { _ in [.reply()] }
         let target = other.url("/there")
         let server = try FaultServer { request in
@@ -82,7 +83,7 @@ struct RedirectTests {
         #expect(other.requests.first?.header("DNT") == "1")
     }
 
-    @Test func authorizationHeaderStaysWithItsOrigin() async throws {
+    @Test("An Authorization header stays with its origin") func authorization() async throws {
         let other = try FaultServer { _ in [.reply()] }
         let target = other.url("/there")
         let server = try FaultServer { _ in [redirect(to: target, status: 302)] }
@@ -91,14 +92,14 @@ struct RedirectTests {
         #expect(other.requests.first?.header("Authorization") == nil)
     }
 
-    @Test func userInfoIsSentAndNotShown() async throws {
+    @Test("User info is sent but not shown") func userInfo() async throws {
         let server = try FaultServer { _ in [.reply()] }
         let fetched = await fetch("http://me:secret@127.0.0.1:\(server.port)/x")
         #expect(fetched.head?.effectiveURL == server.url("/x"))
         #expect(server.requests.first?.header("Authorization") == "Basic bWU6c2VjcmV0")
     }
 
-    @Test func setCookieIsIgnored() async throws {
+    @Test("A Set-Cookie header is ignored") func cookies() async throws {
         let server = try FaultServer { request in
             request.path == "/a"
                 ? [.reply("302 Found", headers: ["Location: /b", "Set-Cookie: k=v"], body: [])] : [.reply()]
@@ -108,7 +109,7 @@ struct RedirectTests {
         #expect(server.requests.allSatisfy { $0.header("Cookie") == nil })
     }
 
-    @Test func hugeBodyOfARedirectIsNotRead() async throws {
+    @Test("The body of a redirect is not read") func body() async throws {
         let server = try FaultServer { request in
             request.path == "/a"
                 ? [

@@ -3,20 +3,17 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Connections that end between requests", .bounded)
+@Suite("Connections that end between requests", .bounded, .engines)
 struct RestartTests {
     /// nginx refuses the streams past the seventh of each connection.
-    @Test(.enabled(if: FileServer.isInstalled))
-    func streamsThatWereRefusedGoOnElsewhere() async throws {
+    @Test("Refused streams continue on another connection", .enabled(if: FileServer.isInstalled))
+    func refusedStreams() async throws {
         let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "picture")
         let server = try FileServer(
             files: files, configuration: ["keepalive_requests 7;"], identity: certificates.identity(.good))
-        var configuration = EngineConfiguration()
-        configuration.streamRepetitions = 4
-        let engine = TransferEngine(configuration: configuration)
-        defer { engine.shutdown() }
+        let engine = Engines.make { $0.streamRepetitions = 4 }
         let (url, authority) = (server.secureURL("a.png"), certificates.authority)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<600 {
@@ -28,8 +25,8 @@ struct RestartTests {
         }
     }
 
-    @Test(arguments: [HTTP2Server.Step.refuse, .goAway, .close])
-    func endedStreamIsSentOnce(step: HTTP2Server.Step) async throws {
+    @Test("A request whose stream ended is sent once", arguments: [HTTP2Server.Step.refuse, .goAway, .close])
+    func endedStream(step: HTTP2Server.Step) async throws {
         let certificates = try await TestCertificates.shared
         let server = try HTTP2Server([step], identity: certificates.identity(.good))
         let fetched = await fetch(server.url("a.png")) { $0.options.caFile = certificates.authority }
@@ -38,7 +35,7 @@ struct RestartTests {
     }
 
     /// libcurl repeats such a request over HTTP/1 by itself.
-    @Test func demandForHTTP1IsMet() async throws {
+    @Test("A demand for HTTP/1.1 is met") func http11() async throws {
         let certificates = try await TestCertificates.shared
         let server = try HTTP2Server(
             [.demandHTTP1], body: Data("picture".utf8), identity: certificates.identity(.good))
@@ -47,12 +44,11 @@ struct RestartTests {
         #expect(try server.requests() == 2)
     }
 
-    @Test func endedStreamOfAServingConnectionIsTold() async throws {
+    @Test("The end of a serving connection is reported") func serving() async throws {
         let certificates = try await TestCertificates.shared
         let server = try HTTP2Server(
             [.serve, .goAway], body: Data("picture".utf8), identity: certificates.identity(.good))
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let bodies = await [
             fetch(server.url("a"), engine: engine) { $0.options.caFile = certificates.authority },
             fetch(server.url("b"), engine: engine) { $0.options.caFile = certificates.authority },
@@ -67,8 +63,7 @@ struct RestartTests {
         let certificates = try await TestCertificates.shared
         let server = try HTTP2Server(
             [.serve, step, .serve, step, step], body: Data("picture".utf8), identity: certificates.identity(.good))
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         var fetched: [Fetched] = []
         for path in ["a", "b", "c"] {
             fetched.append(
@@ -84,10 +79,9 @@ struct RestartTests {
     }
 
     /// With eight kept connections, libcurl alone would try five of them.
-    @Test func requestOverOldConnectionsIsMadeTwiceAtMost() async throws {
+    @Test("A request over old connections is sent at most twice") func twice() async throws {
         let server = try FaultServer { $0.path == "/first" ? [.reply()] : [.close] }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         for _ in 0..<2 {
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<8 { group.addTask { _ = await fetch(server.url("/first"), engine: engine) } }
@@ -100,27 +94,17 @@ struct RestartTests {
 
     /// The server closes when the second request has come; libcurl gives up on that after five of them, over all the
     /// transfers of a handle.
-    @Test func requestOverAnOldConnectionIsMadeAgain() async throws {
-        let server = try FaultServer { $0.index == 0 ? [.reply()] : [.close] }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+    @Test("A request over a closed connection is sent again", arguments: [FaultStep.close, .reset])
+    func oldConnection(_ end: FaultStep) async throws {
+        let server = try FaultServer { $0.index == 0 ? [.reply()] : [end] }
+        let engine = Engines.make()
         for _ in 0..<30 {
             let fetched = await fetch(server.url(), engine: engine)
             #expect(fetched.body == "hello", "\(fetched.result)")
         }
     }
 
-    @Test func resetOfAnOldConnectionIsNoFailureEither() async throws {
-        let server = try FaultServer { $0.index == 0 ? [.reply()] : [.reset] }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
-        for _ in 0..<30 {
-            let fetched = await fetch(server.url(), engine: engine)
-            #expect(fetched.body == "hello", "\(fetched.result)")
-        }
-    }
-
-    @Test func newConnectionThatEndsIsAFailureAtOnce() async throws {
+    @Test("A new connection that ends is an error at once") func newConnection() async throws {
         let server = try FaultServer { _ in [.close] }
         #expect(await fetch(server.url()).error == .emptyReply)
         #expect(server.requests.count == 1)

@@ -27,15 +27,11 @@ struct ResumptionTests {
     }
 
     private func expectRefusal(_ fetched: Fetched, _ comment: String) {
-        guard case .contentRange = fetched.error else {
-            Issue.record("\(comment): \(fetched.result)")
-            return
-        }
+        #expect(fetched.failure == "contentRange", "\(fetched.result)")
         #expect(fetched.sink.heads.isEmpty, "\(comment)")
     }
 
-    @Test("The rest of the same body is taken, also without a type, in chunks, or of a body of unknown length")
-    func restArrives() async throws {
+    @Test("The rest of an unchanged body is accepted") func restArrives() async throws {
         let range = "Content-Range: bytes 5-9/10"
         for step in [
             part("ETag: \"tag\"", "Content-Type: image/png", range), part("ETag: \"tag\"", range),
@@ -54,7 +50,7 @@ struct ResumptionTests {
         #expect(try await resume(dated, validator: Self.date).body == "hello")
     }
 
-    @Test func changedBodyComesWhole() async throws {
+    @Test("A changed body arrives whole") func changed() async throws {
         let fetched = try await resume(.reply(body: Array("0123456789".utf8)))
         #expect(fetched.body == "0123456789")
         #expect(fetched.head?.status == 200)
@@ -70,8 +66,7 @@ struct ResumptionTests {
         expectRefusal(try await resume(part("ETag: \"tag\"", "Content-Range: \(range)")), range)
     }
 
-    @Test("Without a range, with two of them, or without a length that anybody knows, it is refused")
-    func noRange() async throws {
+    @Test("A missing, repeated or open range is refused") func noRange() async throws {
         let range = "Content-Range: bytes 5-9/10"
         expectRefusal(try await resume(part("ETag: \"tag\"")), "none")
         expectRefusal(try await resume(part("ETag: \"tag\"", range, range)), "two")
@@ -80,7 +75,7 @@ struct ResumptionTests {
     }
 
     @Test(
-        "A part whose validator is not the saved one is refused: it is of another body",
+        "A part with another ETag is refused",
         arguments: [
             [], ["ETag: \"other\""], ["ETag: W/\"tag\""], ["ETag: tag"], ["ETag: \"TAG\""],
             ["ETag: \"tag\"", "ETag: \"tag\""], ["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"],
@@ -91,7 +86,7 @@ struct ResumptionTests {
     }
 
     @Test(
-        "Where the saved validator is a date, that has to be the same, and no tag may appear",
+        "A part with another date is refused",
         arguments: [
             [], ["Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT"],
             ["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT", "ETag: \"tag\""],
@@ -102,7 +97,7 @@ struct ResumptionTests {
     }
 
     @Test(
-        "A part of another media type, or several parts in one, is refused",
+        "A part of another media type is refused",
         arguments: ["image/jpeg", "multipart/byteranges; boundary=x", "image/png; charset=x"])
     func wrongType(_ type: String) async throws {
         let step = part("ETag: \"tag\"", "Content-Range: bytes 5-9/10", "Content-Type: \(type)")
@@ -111,13 +106,12 @@ struct ResumptionTests {
         if type.hasPrefix("multipart") { expectRefusal(try await resume(step, contentType: type), type) }
     }
 
-    @Test("A part in another encoding is refused")
-    func encoded() async throws {
+    @Test("A part in another encoding is refused") func encoded() async throws {
         let step = part("ETag: \"tag\"", "Content-Range: bytes 5-9/10", "Content-Encoding: gzip")
         #expect(try await resume(step).error == .contentEncoding("gzip"))
     }
 
-    @Test("A range is requested only from the URL of the first part", arguments: ["/a", "/b", "/latest"])
+    @Test("A range is requested only from the first part's URL", arguments: ["/a", "/b", "/latest"])
     func elsewhere(_ place: String) async throws {
         let server = try FaultServer { request in
             request.path == "/latest" ? [.reply("302 Found", headers: ["Location: /b"])] : [.reply()]
@@ -131,7 +125,7 @@ struct ResumptionTests {
         #expect(server.requests.map { $0.header("If-Range") != nil } == [place == "/latest", place == "/b"])
     }
 
-    @Test("A condition goes only to the URL of its validators", arguments: ["/a", "/b", "/latest"])
+    @Test("A condition is sent only to its own URL", arguments: ["/a", "/b", "/latest"])
     func conditionElsewhere(_ place: String) async throws {
         let server = try FaultServer { request in
             if request.path == "/latest" { return [.reply("302 Found", headers: ["Location: /b"])] }
@@ -145,15 +139,14 @@ struct ResumptionTests {
         #expect(server.requests.map { $0.header("If-None-Match") != nil } == [place == "/latest", place == "/b"])
     }
 
-    @Test("A 304 to a request without its condition is an error")
-    func unasked() async throws {
+    @Test("A 304 without a condition is an error") func unasked() async throws {
         let fetched = try await fetch(from: .head("HTTP/1.1 304 Not Modified")) {
             $0.condition = .init(headers: [("If-None-Match", "\"x\"")]) { _, _ in false }
         }
         #expect(fetched.error == .unexpectedStatus(304))
     }
 
-    @Test("More or fewer bytes than the range says are an error, also in chunks", arguments: ["hell", "hello!"])
+    @Test("A part of another length is an error", arguments: ["hell", "hello!"])
     func chunks(_ body: String) async throws {
         let fetched = try await resume(
             .text(
@@ -166,7 +159,7 @@ struct ResumptionTests {
         #expect(fetched.body.count <= 5)
     }
 
-    @Test func notModifiedIsAnAnswerToACondition() async throws {
+    @Test("A 304 answers a condition") func notModified() async throws {
         let fetched = try await fetch(from: .head("HTTP/1.1 304 Not Modified", "ETag: \"x\"")) {
             $0.condition = .init(headers: [("If-None-Match", "\"x\"")])
         }

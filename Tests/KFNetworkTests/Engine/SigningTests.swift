@@ -4,29 +4,30 @@ import Support
 import Testing
 
 /// libcurl cannot be given a date, so AWS's vectors prove the verifier, and the verifier judges libcurl's requests.
-@Suite("Signatures", .bounded)
+@Suite("Signatures", .bounded, .engines)
 struct SigningTests {
     private static let secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
     private static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-    @Test func hashesOfTheStandard() {
-        #expect(SHA256.hex(SHA256.hash([])) == Self.emptyHash)
+    @Test("The hash functions match the standards") func hashes() {
+        #expect(PlainSHA256.hex(PlainSHA256.hash([])) == Self.emptyHash)
         // FIPS 180-2, B.2, and RFC 4231, 4.3 and 4.7.
         let text = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"
         #expect(
-            SHA256.hex(SHA256.hash(Array(text.utf8)))
+            PlainSHA256.hex(PlainSHA256.hash(Array(text.utf8)))
                 == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1")
         #expect(
-            SHA256.hex(SHA256.authenticate(Array("what do ya want for nothing?".utf8), key: Array("Jefe".utf8)))
+            PlainSHA256.hex(
+                PlainSHA256.authenticate(Array("what do ya want for nothing?".utf8), key: Array("Jefe".utf8)))
                 == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
         let long = Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8)
         #expect(
-            SHA256.hex(SHA256.authenticate(long, key: Array(repeating: 0xaa, count: 131)))
+            PlainSHA256.hex(PlainSHA256.authenticate(long, key: Array(repeating: 0xaa, count: 131)))
                 == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
     }
 
-    @Test(.enabled(if: Corpora.has("sigv4"), "\(Corpora.absence)"))
-    func verifierAgreesWithTheVectors() throws {
+    @Test("The verifier agrees with AWS's test vectors", .enabled(if: Corpora.has("sigv4"), "\(Corpora.absence)"))
+    func vectors() throws {
         struct Context: Decodable {
             struct Credentials: Decodable {
                 var accessKeyId: String
@@ -68,11 +69,12 @@ struct SigningTests {
         }
     }
 
-    @Test(arguments: [TransferMethod.get, .head, .put, .makeCollection], [nil, "token+/=="])
-    func requestsAreSignedAsAVerifierExpects(_ method: TransferMethod, _ token: String?) async throws {
+    @Test(
+        "Every method is signed correctly", arguments: [TransferMethod.get, .head, .put, .makeCollection],
+        [nil, "token+/=="])
+    func signed(_ method: TransferMethod, _ token: String?) async throws {
         let server = try Self.server()
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let signing = AWSSigning(
             accessKey: "AKIDEXAMPLE", secretKey: Self.secret, sessionToken: token, region: "eu-west-1")
         let terms = Self.terms
@@ -83,7 +85,7 @@ struct SigningTests {
                 $0.method = method
                 $0.signing = signing
                 $0.body = method == .put ? .bytes(body) : nil
-                $0.headers = [("x-amz-content-sha256", SHA256.hex(SHA256.hash(body)))]
+                $0.headers = [("x-amz-content-sha256", PlainSHA256.hex(PlainSHA256.hash(body)))]
                 if method == .put { $0.headers.append(("If-None-Match", "*")) }
             }
             #expect(fetched.error == nil)
@@ -100,7 +102,7 @@ struct SigningTests {
             #expect(request.values("x-amz-security-token") == (token.map { [$0] } ?? []))
             #expect(request.values("Authorization").count == 1)
             #expect(request.values("x-amz-date").count == 1)
-            #expect(SHA256.hex(SHA256.hash(upload.body)) == request.values("x-amz-content-sha256").first)
+            #expect(PlainSHA256.hex(PlainSHA256.hash(upload.body)) == request.values("x-amz-content-sha256").first)
             // libcurl signs every header that the engine adds, and none of its own but the host and the date.
             let own = ["host", "x-amz-content-sha256", "x-amz-date", "accept-encoding"]
             let expected =
@@ -111,7 +113,7 @@ struct SigningTests {
     }
 
     /// A large upload has an `Expect` header, which is not signed.
-    @Test func largeUploadIsSigned() async throws {
+    @Test("A large upload is signed") func largeUpload() async throws {
         let server = try Self.server()
         let body = [UInt8](repeating: 7, count: 3 << 20)
         let fetched = await fetch(server.url("/b/large")) {
@@ -127,16 +129,15 @@ struct SigningTests {
         #expect(SignatureVerifier(secretKey: Self.secret).problem(with: Self.request(upload)) == nil)
     }
 
-    @Test(.enabled(if: FileServer.isInstalled))
-    func requestsAreSignedOverHTTP2() async throws {
+    @Test("Requests over HTTP/2 are signed", .enabled(if: FileServer.isInstalled))
+    func http2() async throws {
         let certificates = try await TestCertificates.shared
         let server = try Self.server()
         let proxy = try FileServer(
             configuration: [
                 "location /b/ { proxy_pass http://127.0.0.1:\(server.port); proxy_set_header Host $http_host; }"
             ], identity: certificates.identity(.good))
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         for index in 0..<6 {
             let body = index % 2 == 0 ? [UInt8](repeating: 7, count: index << 18) : []
             let fetched = await fetch(proxy.secureURL("b/\(index)"), engine: engine) {
@@ -144,7 +145,9 @@ struct SigningTests {
                 $0.method = index % 2 == 0 ? .put : .get
                 $0.body = .bytes(body)
                 $0.signing = AWSSigning(accessKey: "A", secretKey: Self.secret, sessionToken: "t", region: "r-1")
-                $0.headers = [("x-amz-content-sha256", SHA256.hex(SHA256.hash(body))), ("If-None-Match", "*")]
+                $0.headers = [
+                    ("x-amz-content-sha256", PlainSHA256.hex(PlainSHA256.hash(body))), ("If-None-Match", "*"),
+                ]
             }
             #expect(fetched.head?.protocolName == "HTTP/2", "\(fetched.result)")
             let upload = try #require(server.uploads.last)
@@ -155,15 +158,14 @@ struct SigningTests {
     }
 
     /// libcurl gives up a scheme that a 401 does not offer, for all later requests of the handle.
-    @Test func refusedSignatureLeavesTheNextRequestSigned() async throws {
+    @Test("A refused signature leaves the next request signed") func refused() async throws {
         let server = try UploadServer { exchange in
             exchange.receive()
             let status = exchange.request.path.hasPrefix("/403") ? "403 Forbidden" : "401 Unauthorized"
             let isBare = exchange.request.path.hasSuffix("bare")
             exchange.reply(status, headers: isBare ? [] : ["WWW-Authenticate: Basic realm=\"r\""], body: "<Error/>")
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let signing = AWSSigning(accessKey: "A", secretKey: Self.secret, sessionToken: "t", region: "us-east-1")
         for path in ["/401", "/401", "/401bare", "/403", "/403bare", "/401"] {
             let fetched = await fetch(server.url(path), engine: engine) {
@@ -183,13 +185,12 @@ struct SigningTests {
         }
     }
 
-    @Test func restartedRequestIsSignedAnew() async throws {
+    @Test("A restarted request is signed again") func restarted() async throws {
         let server = try UploadServer { exchange in
             exchange.receive()
             exchange.request.index == 0 ? exchange.reply() : exchange.close()
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let signing = AWSSigning(accessKey: "A", secretKey: Self.secret, sessionToken: nil, region: "us-east-1")
         for index in 0..<10 {
             let body = Array("body \(index)".utf8)
@@ -198,22 +199,21 @@ struct SigningTests {
                 $0.method = .put
                 $0.body = .bytes(body)
                 $0.signing = signing
-                $0.headers = [("x-amz-content-sha256", SHA256.hex(SHA256.hash(body)))]
+                $0.headers = [("x-amz-content-sha256", PlainSHA256.hex(PlainSHA256.hash(body)))]
             }
             #expect(fetched.error == nil)
         }
         for upload in server.uploads {
             let request = Self.request(upload)
             #expect(SignatureVerifier(secretKey: Self.secret).problem(with: request) == nil)
-            #expect(SHA256.hex(SHA256.hash(upload.body)) == request.values("x-amz-content-sha256").first)
+            #expect(PlainSHA256.hex(PlainSHA256.hash(upload.body)) == request.values("x-amz-content-sha256").first)
         }
     }
 
     /// One handle serves signed and unsigned requests in turn, and those of two accounts.
-    @Test func signatureReachesNoOtherRequest() async throws {
+    @Test("A signature reaches no other request") func apart() async throws {
         let server = try Self.server()
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let accounts = ["A", "B"].map {
             AWSSigning(accessKey: $0, secretKey: "secret of \($0)", sessionToken: "token of \($0)", region: "us-east-1")
         }
@@ -241,7 +241,7 @@ struct SigningTests {
         #expect(server.uploads.count == order.count)
     }
 
-    @Test func valuesThatCannotBeSentAreRefusedWithoutBeingShown() async throws {
+    @Test("Invalid keys are refused without being shown") func invalid() async throws {
         let server = try Self.server()
         let bad = "se\r\ncret"
         let signings = [

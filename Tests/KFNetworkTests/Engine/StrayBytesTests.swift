@@ -3,7 +3,7 @@ import Support
 import Testing
 
 /// Every response to `/N` has the body "right-N". What follows it on the connection reads like the response "wrong".
-@Suite("Bytes after a body", .bounded)
+@Suite("Bytes after a body", .bounded, .engines)
 struct StrayBytesTests {
     enum Fault: CaseIterable {
         case afterLength, withLength, behindHead, afterChunks, withChunks, withManyChunks, afterEmpty, withEmpty
@@ -35,16 +35,15 @@ struct StrayBytesTests {
         }
     }
 
-    @Test(arguments: Fault.allCases)
-    func neverBecomeTheNextResponse(_ fault: Fault) async throws {
+    @Test("Stray bytes never become the next response", arguments: Fault.allCases)
+    func nextResponse(_ fault: Fault) async throws {
         let (sent, continuation) = AsyncStream.makeStream(of: Void.self)
         let server = try FaultServer { request in
             let body = "right-" + request.path.dropFirst()
             if request.path == "/end" { return [.reply(body: Array(body.utf8))] }
             return Self.steps(fault, body: body) + [.call { continuation.yield() }]
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         var ends = sent.makeAsyncIterator()
         for number in 0..<6 {
             let fetched = await fetch(server.url("/\(number)"), engine: engine) { $0.condition = .init(headers: []) }
@@ -61,14 +60,13 @@ struct StrayBytesTests {
         #expect(server.accepted >= 6)
     }
 
-    @Test func closeTheConnectionThoughTheyComeWhileItIsIdle() async throws {
+    @Test("Stray bytes close an idle connection") func idle() async throws {
         let (sent, continuation) = AsyncStream.makeStream(of: Void.self)
         let server = try FaultServer { request in
             [.reply(body: Array(request.path.utf8)), .pause(.milliseconds(100)), .text(Self.stray)]
                 + [.call { continuation.yield() }]
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         var ends = sent.makeAsyncIterator()
         for path in ["/a", "/b", "/c"] {
             let fetched = await fetch(server.url(path), engine: engine)
@@ -79,12 +77,11 @@ struct StrayBytesTests {
     }
 
     /// The stray bytes come 1 ms after the body, when the next request would be on its way without the rest.
-    @Test func doNotOvertakeRequestsThatWait() async throws {
+    @Test("Stray bytes do not reach a waiting request") func waiting() async throws {
         let server = try FaultServer { request in
             [.reply(body: Array(request.path.utf8)), .pause(.milliseconds(1)), .text(Self.stray)]
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let url = server.url("")
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<40 {
@@ -96,7 +93,7 @@ struct StrayBytesTests {
         }
     }
 
-    @Test func cleanConnectionsAreUsedAgain() async throws {
+    @Test("A clean connection is reused") func clean() async throws {
         let chunks: [FaultStep] = [
             .head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked"), .text("3\r\nabc\r\n0\r\n\r\n"),
         ]
@@ -109,8 +106,7 @@ struct StrayBytesTests {
             default: [.reply()]
             }
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         for path in ["/chunked", "/unchanged", "/empty", "/moved", "/plain", "/chunked", "/plain"] {
             #expect(await fetch(server.url(path), engine: engine) { $0.condition = .init(headers: []) }.error == nil)
         }

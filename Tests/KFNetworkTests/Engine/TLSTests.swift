@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("TLS and HTTP/2, with nginx", .bounded, .enabled(if: FileServer.isInstalled))
+@Suite("TLS and HTTP/2", .bounded, .engines, .enabled(if: FileServer.isInstalled))
 struct TLSTests {
     private func server(_ kind: TestCertificates.Kind) async throws -> (FileServer, TestCertificates) {
         let certificates = try await TestCertificates.shared
@@ -11,19 +11,17 @@ struct TLSTests {
         return (try FileServer(files: files, identity: certificates.identity(kind)), certificates)
     }
 
-    @Test(arguments: [
-        (TestCertificates.Kind.expired, TLSFailure.expired, "has expired"),
-        (.selfSigned, .selfSigned, "is self-signed"),
-        (.wrongHost, .wrongHost, "is for another host"),
-    ])
-    func certificateThatDoesNotHold(_ kind: TestCertificates.Kind, _ failure: TLSFailure, _ words: String) async throws
-    {
+    @Test(
+        "An invalid certificate is refused with its reason",
+        arguments: [
+            (TestCertificates.Kind.expired, TLSFailure.expired, "has expired"),
+            (.selfSigned, .selfSigned, "is self-signed"),
+            (.wrongHost, .wrongHost, "is for another host"),
+        ])
+    func badCertificate(_ kind: TestCertificates.Kind, _ failure: TLSFailure, _ words: String) async throws {
         let (server, certificates) = try await server(kind)
         let refused = await fetch(server.secureURL("a.png")) { $0.options.caFile = certificates.authority }
-        guard case .tls(failure, _, _) = refused.error else {
-            Issue.record("\(refused.result)")
-            return
-        }
+        #expect(refused.error?.tlsFailure == failure, "\(refused.result)")
         #expect(refused.error?.message == "the certificate of 127.0.0.1:\(server.securePort) \(words)")
         #expect(refused.error?.isRetryable == false)
         let trusted = await fetch(server.secureURL("a.png")) { $0.options.trustedHosts = ["127.0.0.1"] }
@@ -32,14 +30,10 @@ struct TLSTests {
         #expect(other.error != nil)
     }
 
-    @Test func goodCertificateOfAnUnknownAuthority() async throws {
+    @Test("A certificate of an unknown authority is refused") func unknownAuthority() async throws {
         let (server, certificates) = try await server(.good)
-        guard case .tls(.unknownAuthority, _, _) = await fetch(server.secureURL("a.png")).error else {
-            Issue.record("was accepted")
-            return
-        }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        #expect(await fetch(server.secureURL("a.png")).error?.tlsFailure == .unknownAuthority)
+        let engine = Engines.make()
         // A connection that was not checked is not used by a transfer that checks.
         _ = await fetch(server.secureURL("a.png"), engine: engine) { $0.options.trustedHosts = ["127.0.0.1"] }
         #expect(await fetch(server.secureURL("a.png"), engine: engine).error != nil)
@@ -51,10 +45,9 @@ struct TLSTests {
         #expect((known.metrics?.tls ?? .zero) > .zero)
     }
 
-    @Test func manyTransfersShareOneHTTP2Connection() async throws {
+    @Test("Many transfers share one HTTP/2 connection") func oneConnection() async throws {
         let (server, certificates) = try await server(.good)
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let url = server.secureURL("a.png")
         let authority = certificates.authority
         let connections = await withTaskGroup(of: Int.self) { group in
@@ -70,7 +63,7 @@ struct TLSTests {
         #expect(connections == 1)
     }
 
-    @Test func http11WhenForced() async throws {
+    @Test("HTTP/1.1 can be forced") func http11() async throws {
         let (server, certificates) = try await server(.good)
         let fetched = await fetch(server.secureURL("a.png")) {
             $0.options.caFile = certificates.authority
@@ -79,7 +72,7 @@ struct TLSTests {
         #expect(fetched.head?.protocolName == "HTTP/1.1")
     }
 
-    @Test func redirectFromSecureToPlainIsRefused() async throws {
+    @Test("A redirect from HTTPS to HTTP is refused") func insecureRedirect() async throws {
         let certificates = try await TestCertificates.shared
         let server = try FileServer(
             configuration: [FileServer.redirecting("/down", to: "http://localhost/a.png")],
@@ -88,7 +81,7 @@ struct TLSTests {
         #expect(fetched.error == .insecureRedirect(host: "localhost"))
     }
 
-    @Test func trustInOneHostDoesNotFollowARedirect() async throws {
+    @Test("Trust in one host does not follow a redirect") func trust() async throws {
         let certificates = try await TestCertificates.shared
         let inner = try FileServer(identity: certificates.identity(.selfSigned))
         let outer = try FileServer(
@@ -101,7 +94,7 @@ struct TLSTests {
         }
     }
 
-    @Test func authoritiesGivenHoldForAProxyToo() async throws {
+    @Test("Given authorities apply to a proxy too") func proxy() async throws {
         let (server, certificates) = try await server(.good)
         let other = try await TestCertificates(authority: "another-authority")
         for (file, isTrusted) in [(certificates.authority, true), (other.authority, false)] {

@@ -3,44 +3,34 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Time limits", .bounded)
+@Suite("Time limits", .bounded, .engines)
 struct TimeoutTests {
     private let short = Duration.milliseconds(200)
 
-    @Test func serverThatNeverAnswersStalls() async throws {
+    @Test("A silent server stalls") func silent() async throws {
         let fetched = try await fetch(from: .hold) { $0.options.timeout = short }
-        guard case .stalled(let host, short) = fetched.error else {
-            Issue.record("\(fetched.result)")
-            return
-        }
-        #expect(fetched.error?.message == "\(host) sent less than 1 KiB in 0.2 s")
+        #expect(fetched.error?.message.hasSuffix(" sent less than 1 KiB in 0.2 s") == true, "\(fetched.result)")
         #expect(fetched.error?.isRetryable == true)
     }
 
-    @Test func slowDripStalls() async throws {
+    @Test("A slow drip stalls") func drip() async throws {
         let fetched = try await fetch(
             from: .head("HTTP/1.1 200 OK", "Content-Length: 1000"),
             .drip(.init(repeating: 1, count: 1000), every: .milliseconds(20))
         ) { $0.options.timeout = short }
-        guard case .stalled = fetched.error else {
-            Issue.record("\(fetched.result)")
-            return
-        }
+        #expect(fetched.failure == "stalled", "\(fetched.result)")
     }
 
-    @Test func burstThenSilenceStalls() async throws {
+    @Test("Silence after a burst stalls") func burst() async throws {
         let fetched = try await fetch(
             from: .head("HTTP/1.1 200 OK", "Content-Length: 2000000"), .send(.init(repeating: 1, count: 1_000_000)),
             .hold
         ) { $0.options.timeout = short }
-        guard case .stalled = fetched.error else {
-            Issue.record("\(fetched.result)")
-            return
-        }
+        #expect(fetched.failure == "stalled", "\(fetched.result)")
         #expect(fetched.sink.byteCount == 1_000_000)
     }
 
-    @Test func slowButSteadyBodyOutlivesItsTimeout() async throws {
+    @Test("A slow but steady body outlives the timeout") func steady() async throws {
         let piece = FaultStep.send(.init(repeating: 1, count: 2048))
         var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(2048 * 12)")]
         for _ in 0..<12 { steps += [.pause(.milliseconds(200)), piece] }
@@ -51,7 +41,7 @@ struct TimeoutTests {
     }
 
     /// The span between two bursts is longer than half the timeout: each counts from its own arrival.
-    @Test func rareBurstsOutliveTheTimeout() async throws {
+    @Test("Rare bursts outlive the timeout") func rareBursts() async throws {
         var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(3000 * 4)")]
         for _ in 0..<4 { steps += [.pause(.milliseconds(1200)), .send(.init(repeating: 1, count: 3000))] }
         let server = try FaultServer { [steps] _ in steps }
@@ -60,7 +50,7 @@ struct TimeoutTests {
         #expect(fetched.error == nil)
     }
 
-    @Test func sinkThatHoldsUpTheLoopEndsNoOtherTransfer() async throws {
+    @Test("A slow sink stalls no other transfer") func slowSink() async throws {
         let piece = FaultStep.send(.init(repeating: 1, count: 2048))
         let server = try FaultServer { request in
             if request.path == "/held" { return [.pause(.milliseconds(100)), .reply()] }
@@ -68,8 +58,7 @@ struct TimeoutTests {
             for _ in 0..<12 { steps += [.pause(.milliseconds(150)), piece] }
             return steps
         }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         let steady = Task {
             await fetch(server.url("/steady"), engine: engine) { $0.options.timeout = .seconds(2) }
         }
@@ -79,7 +68,7 @@ struct TimeoutTests {
         #expect(await steady.value.error == nil)
     }
 
-    @Test func maxTimeEndsEvenASteadyBody() async throws {
+    @Test("The total time limit ends a steady body") func maxTime() async throws {
         let fetched = try await fetch(
             from: .head("HTTP/1.1 200 OK", "Content-Length: 1000"),
             .drip(.init(repeating: 1, count: 1000), every: .milliseconds(20))
@@ -87,7 +76,7 @@ struct TimeoutTests {
         #expect(fetched.error == .maxTimeExceeded(short))
     }
 
-    @Test func maxTimeSpansRedirects() async throws {
+    @Test("The total time limit includes redirects") func redirects() async throws {
         let server = try FaultServer { _ in
             [.pause(.milliseconds(50)), .reply("302 Found", headers: ["Location: /again"], body: [])]
         }
@@ -98,10 +87,9 @@ struct TimeoutTests {
         #expect(fetched.error == .maxTimeExceeded(short))
     }
 
-    @Test func oneThatStallsHoldsUpNoOther() async throws {
+    @Test("A stalled transfer does not delay others") func others() async throws {
         let server = try FaultServer { $0.path == "/stall" ? [.hold] : [.reply()] }
-        let engine = TransferEngine()
-        defer { engine.shutdown() }
+        let engine = Engines.make()
         // It stalls until it is cancelled: the others end while it does, however slow the machine is.
         let stalled = Task { await fetch(server.url("/stall"), engine: engine) { $0.options.timeout = .seconds(600) } }
         for _ in 0..<20 { #expect(await fetch(server.url("/fine"), engine: engine).body == "hello") }
@@ -109,14 +97,14 @@ struct TimeoutTests {
         #expect(await stalled.value.error == .cancelled)
     }
 
-    @Test func hostThatDropsPacketsIsAConnectTimeout() async throws {
+    @Test("A host that drops packets is a connect timeout") func droppedPackets() async throws {
         // A listener whose queue is full answers no SYN.
         let full = try FullListener()
         let fetched = await fetch(full.url) { $0.options.timeout = .milliseconds(300) }
         #expect(fetched.error == .connectTimeout(host: full.authority))
     }
 
-    @Test func connectingHasItsOwnLimit() async throws {
+    @Test("Connecting has its own time limit") func connecting() async throws {
         let full = try FullListener()
         for timeout in [Duration.seconds(600), nil] {
             let fetched = await fetch(full.url) {
@@ -127,7 +115,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test func limitOfConnectingEndsWithTheConnection() async throws {
+    @Test("The connect limit ends with the connection") func connected() async throws {
         let slow = try await fetch(from: .pause(.milliseconds(500)), .reply()) {
             $0.options.timeout = .seconds(600)
             $0.options.connectTimeout = .milliseconds(200)
@@ -137,9 +125,6 @@ struct TimeoutTests {
             $0.options.timeout = short
             $0.options.connectTimeout = .seconds(600)
         }
-        guard case .stalled(_, short) = silent.error else {
-            Issue.record("\(silent.result)")
-            return
-        }
+        #expect(silent.failure == "stalled", "\(silent.result)")
     }
 }

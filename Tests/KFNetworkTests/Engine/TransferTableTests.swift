@@ -12,7 +12,7 @@ struct TransferTableTests {
             notes: LoopNotes(streamRepetitions: 0), connections: Connections(kept: 1))
     }
 
-    @Test func findsWhatIsInItAndNothingElse() throws {
+    @Test("The table finds exactly its transfers") func lookups() throws {
         var table = TransferTable()
         let transfers = try (0..<1000).map { _ in try transfer() }
         var present: Set<UInt64> = []

@@ -16,7 +16,7 @@ struct HeaderFieldsTests {
         try parse(lines.map { Array(($0 + "\r\n").utf8) })
     }
 
-    @Test func namesCompareWithoutCase() throws {
+    @Test("Names compare without case") func names() throws {
         let fields = try parse("ETag: \"A\"", "X-a:  1 ", "x-A:2", "Empty:")
         #expect(fields["etag"] == "\"A\"")
         #expect(fields.all("X-A") == ["1", "2"])
@@ -25,24 +25,26 @@ struct HeaderFieldsTests {
         #expect(fields.count == 4)
     }
 
-    @Test func foldedLinesAreJoined() throws {
+    @Test("Folded lines are joined") func folded() throws {
         #expect(try parse("A: one", "  two \t", "\tthree", "B: x")["a"] == "one two three")
         #expect(throws: TransferError.self) { try parse(" two") }
     }
 
-    @Test func bytesThatAreNotUTF8AreReadAsLatin1() throws {
+    @Test("Bytes other than UTF-8 are read as Latin-1") func latin1() throws {
         let latin = try parse([Array("A: caf".utf8) + [0xe9, 0x0d, 0x0a]])
         #expect(latin["A"] == "café")
         #expect(try parse("A: café")["a"] == "café")
     }
 
-    @Test(arguments: ["no colon", "colonless", ": no name", "a b: c", "cache\rcontrol: no-store"])
-    func malformedLinesAreRefused(_ line: String) {
+    @Test(
+        "Malformed lines are refused",
+        arguments: ["no colon", "colonless", ": no name", "a b: c", "cache\rcontrol: no-store"])
+    func malformed(_ line: String) {
         #expect(throws: TransferError.self) { try parse(line) }
     }
 
     /// Fields are sorted out by their length and some of their letters first.
-    @Test func namesThatAreNearlyTheSameAreNot() throws {
+    @Test("Similar names are distinct") func similar() throws {
         let fields = try parse("Cantent-Langth: 1", "CONTENT-length: 2", "Transfer_Encoding: x")
         #expect(fields.all("Content-Length") == ["2"])
         #expect(fields.plainNumber(.contentLength) == 2)
@@ -50,7 +52,7 @@ struct HeaderFieldsTests {
         #expect(fields["transfer_encoding"] == "x")
     }
 
-    @Test func lettersAreFoundInAnyCase() throws {
+    @Test("Values are searched without case") func letters() throws {
         let fields = try parse("Connection: Keep-Alive, CLOSE", "Other: close")
         #expect(fields.contains(.connection, letters: "close"))
         #expect(fields.contains(.connection, letters: "keep-alive"))

@@ -13,6 +13,17 @@ struct Fetched {
     var head: ResponseHead? { try? result.get().head }
     var metrics: DownloadMetrics? { try? result.get().metrics }
     var body: String { sink.body }
+
+    /// The status that ended the transfer; nil for any other end.
+    var refusal: Int? { refusedHead?.status }
+
+    /// The head with the status that ended the transfer.
+    var refusedHead: ResponseHead? {
+        if case .httpStatus(_, let head) = error { head } else { nil }
+    }
+
+    /// The name of the error, such as `stalled`.
+    var failure: String? { error?.name }
 }
 
 func fetch(
@@ -40,7 +51,24 @@ func fetch(
     from steps: FaultStep..., sink: CollectingSink = CollectingSink(),
     _ adjust: (inout TransferRequest) -> Void = { _ in }
 ) async throws -> Fetched {
+    try await fetch(from: steps, sink: sink, adjust)
+}
+
+func fetch(
+    from steps: [FaultStep], sink: CollectingSink = CollectingSink(),
+    _ adjust: (inout TransferRequest) -> Void = { _ in }
+) async throws -> Fetched {
     let server = try FaultServer { _ in steps }
     defer { server.stop() }
     return await fetch(server.url("/image.png"), sink: sink, adjust)
+}
+
+extension TransferError {
+    /// The name of the case, without its values.
+    var name: String { Mirror(reflecting: self).children.first?.label ?? "\(self)" }
+
+    /// What is wrong with a certificate.
+    var tlsFailure: TLSFailure? {
+        if case .tls(let failure, _, _) = self { failure } else { nil }
+    }
 }

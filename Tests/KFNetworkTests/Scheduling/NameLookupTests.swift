@@ -2,26 +2,9 @@ import Testing
 
 @testable import KFNetwork
 
-@Suite("Which transfer looks up a name, and when")
+@Suite("Name lookups")
 struct NameLookupTests {
-    private let start = MonotonicTime(nanoseconds: 1_000_000_000)
-
-    private func scheduler(total: Int = 64, interval: Duration? = nil, resolvers: Int = 96) -> Scheduler {
-        Scheduler(.init(total: total, perHost: 8, interval: interval, resolvers: resolvers))
-    }
-
-    private func enqueue(
-        _ id: UInt64, at host: String, _ scheduler: inout Scheduler, now: MonotonicTime? = nil
-    ) -> (Ticket, HostQueue) {
-        let ticket = Ticket(id: id, order: id, priority: 0.5)
-        return (ticket, scheduler.enqueue(ticket, at: Origin(scheme: "http", host: host, port: 80), now: now ?? start))
-    }
-
-    private func drain(_ scheduler: inout Scheduler, at time: MonotonicTime) -> [UInt64] {
-        var ids: [UInt64] = []
-        while let ticket = scheduler.next(now: time) { ids.append(ticket.id) }
-        return ids
-    }
+    private let start = schedulerStart
 
     /// Makes a transfer that resolves its name and ends.
     private func visit(_ host: String, _ id: UInt64, _ scheduler: inout Scheduler, at time: MonotonicTime) {
@@ -31,9 +14,8 @@ struct NameLookupTests {
         scheduler.finish(ticket, of: queue, abandonedLookup: false, now: time)
     }
 
-    @Test("A name stays known for its lifetime, however many hosts come and go")
-    func known() {
-        var scheduler = scheduler()
+    @Test("A name stays known for its lifetime") func known() {
+        var scheduler = Scheduler.make()
         for id in 1...2000 { visit("h\(id)", UInt64(id), &scheduler, at: start) }
         let later = start + (Scheduler.nameLifetime - .seconds(1))
         for id in 2001...2002 as ClosedRange<UInt64> { _ = enqueue(id, at: "h1", &scheduler) }
@@ -43,9 +25,8 @@ struct NameLookupTests {
         #expect(drain(&scheduler, at: end) == [2003])
     }
 
-    @Test("Known names of idle hosts are forgotten at the end of their lifetime, and the oldest ones past a limit")
-    func forgotten() {
-        var scheduler = scheduler()
+    @Test("Old names of idle hosts are forgotten") func forgotten() {
+        var scheduler = Scheduler.make()
         for id in 1...2000 { visit("h\(id)", UInt64(id), &scheduler, at: start) }
         let end = start + Scheduler.nameLifetime
         for id in 2001...6000 { visit("h\(id)", UInt64(id), &scheduler, at: end) }
@@ -58,9 +39,8 @@ struct NameLookupTests {
         #expect(newest.1.lookupEnd > end)
     }
 
-    @Test("A transfer that began before the name expired does not end the lookup of another one")
-    func leader() {
-        var scheduler = scheduler(resolvers: 1)
+    @Test("An older transfer does not end another lookup") func leader() {
+        var scheduler = Scheduler.make(resolvers: 1)
         let (first, host) = enqueue(1, at: "h", &scheduler)
         #expect(drain(&scheduler, at: start) == [1])
         scheduler.resolved(first, of: host, now: start)
@@ -79,9 +59,8 @@ struct NameLookupTests {
         #expect(drain(&scheduler, at: later) == [5])
     }
 
-    @Test("A failed lookup counts for 0.5 s, and twice as long after each further failure, up to 64 s")
-    func failed() {
-        var scheduler = scheduler()
+    @Test("A failed lookup counts longer after each failure") func failed() {
+        var scheduler = Scheduler.make()
         var now = start
         var id: UInt64 = 0
         for seconds in [0.5, 1, 2, 4, 8, 16, 32, 64, 64] {
@@ -101,9 +80,8 @@ struct NameLookupTests {
         #expect(host.failedLookups == 0)
     }
 
-    @Test("The transfers of a host whose lookup failed come at once, whatever the rate, and lead no lookup")
-    func failing() {
-        var scheduler = scheduler(interval: .seconds(100), resolvers: 1)
+    @Test("Transfers of a host with a failed lookup end at once") func failing() {
+        var scheduler = Scheduler.make(interval: .seconds(100), resolvers: 1)
         let (leader, host) = enqueue(1, at: "h", &scheduler)
         for id in 2...20 as ClosedRange<UInt64> { _ = enqueue(id, at: "h", &scheduler) }
         #expect(drain(&scheduler, at: start) == [1])
@@ -121,9 +99,8 @@ struct NameLookupTests {
         #expect(drain(&scheduler, at: start) == [21])
     }
 
-    @Test("A slow lookup gives its place away when none is free, and its transfer starts again for nothing")
-    func slow() {
-        var scheduler = scheduler(total: 2, interval: .seconds(100))
+    @Test("A slow lookup gives its place away") func slow() {
+        var scheduler = Scheduler.make(total: 2, interval: .seconds(100))
         let (first, slow) = enqueue(1, at: "slow", &scheduler)
         _ = enqueue(2, at: "slower", &scheduler)
         #expect(Set(drain(&scheduler, at: start)) == [1, 2])
@@ -144,9 +121,8 @@ struct NameLookupTests {
         #expect(slow.notBefore <= later)
     }
 
-    @Test("A slow lookup keeps its place while others are free")
-    func undisturbed() {
-        var scheduler = scheduler(total: 2)
+    @Test("A slow lookup keeps its place while others are free") func undisturbed() {
+        var scheduler = Scheduler.make(total: 2)
         let (first, _) = enqueue(1, at: "slow", &scheduler)
         #expect(drain(&scheduler, at: start) == [1])
         _ = enqueue(2, at: "1.1.1.1", &scheduler)

@@ -6,14 +6,14 @@ import Testing
 struct ProgressWindowTests {
     private let start = MonotonicTime(nanoseconds: 0)
 
-    @Test func firesWhenASpanBringsLessThanTheQuota() {
+    @Test("The timer fires when a span brings too few bytes") func fires() {
         var window = ProgressWindow(timeout: 15_000_000_000, start: start)
         window.add(1023, now: start + .seconds(14))
         #expect(window.deadline > start + .milliseconds(14_999))
         #expect(window.deadline <= start + .seconds(15))
     }
 
-    @Test func quotaBeginsANewSpan() {
+    @Test("Enough bytes begin a new span") func restarts() {
         var window = ProgressWindow(timeout: 15_000_000_000, start: start)
         window.add(1024, now: start + .seconds(14))
         #expect(window.deadline == start + .seconds(29))
@@ -21,7 +21,7 @@ struct ProgressWindowTests {
         #expect(window.deadline <= start + .seconds(29))
     }
 
-    @Test func noTimeoutNeverFires() {
+    @Test("A disabled timer never fires") func disabled() {
         let window = ProgressWindow(timeout: .max, start: start)
         #expect(window.deadline > start + .seconds(1_000_000))
     }

@@ -13,7 +13,7 @@ struct RestQueueTests {
 
     private func time(_ nanoseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: nanoseconds) }
 
-    @Test func endInTheOrderOfTheirTimes() {
+    @Test("Rests end in the order of their times") func order() {
         var queue = RestQueue()
         for (id, end) in [(1, 30), (2, 10), (3, 20)] as [(UInt64, Int64)] { queue.insert(id, until: time(end)) }
         #expect(queue.nextEnd == time(10))
@@ -23,7 +23,7 @@ struct RestQueueTests {
         #expect(queue.contains(1))
     }
 
-    @Test func wakeNobodyWhenTheyAreGone() {
+    @Test("A removed rest does not wake") func removed() {
         var queue = RestQueue()
         queue.insert(1, until: time(10))
         queue.insert(2, until: time(20))
@@ -36,7 +36,7 @@ struct RestQueueTests {
         #expect(queue.ends.count == 0)
     }
 
-    @Test func mayRestAnew() {
+    @Test("A transfer can rest again") func again() {
         var queue = RestQueue()
         queue.insert(1, until: time(10))
         _ = queue.remove(1)
@@ -46,7 +46,7 @@ struct RestQueueTests {
         #expect(late == [1])
     }
 
-    @Test func areBoundedByThoseThatRest() {
+    @Test("Removed rests leave no memory behind") func bounded() {
         var queue = RestQueue()
         queue.insert(0, until: time(1))
         for id in 1...10_000 as ClosedRange<UInt64> {

@@ -2,101 +2,70 @@ import Testing
 
 @testable import KFNetwork
 
-@Suite("Which transfer starts when")
+@Suite("The scheduler of transfers")
 struct SchedulerTests {
-    private let start = MonotonicTime(nanoseconds: 1_000_000_000)
+    private let start = schedulerStart
 
-    private func scheduler(
-        total: Int = 64, perHost: Int = 8, interval: Duration? = nil, resolvers: Int = 96
-    ) -> Scheduler {
-        Scheduler(.init(total: total, perHost: perHost, interval: interval, resolvers: resolvers))
-    }
-
-    private func origin(_ host: String) -> Origin { Origin(scheme: "http", host: host, port: 80) }
-
-    private func ticket(_ id: UInt64, _ priority: Float = 0.5) -> Ticket {
-        Ticket(id: id, order: id, priority: priority)
-    }
-
-    private func drain(_ scheduler: inout Scheduler, at time: MonotonicTime) -> [UInt64] {
-        var ids: [UInt64] = []
-        while let ticket = scheduler.next(now: time) { ids.append(ticket.id) }
-        return ids
-    }
-
-    @Test func higherPriorityFirstThenOrder() {
-        var scheduler = scheduler(perHost: 3)
+    @Test("Higher priorities start first") func priority() {
+        var scheduler = Scheduler.make(perHost: 3)
         for (id, priority) in [(1, 0.5), (2, 0.9), (3, 0.5), (4, 0.7)] as [(UInt64, Float)] {
-            _ = scheduler.enqueue(ticket(id, priority), at: origin("1.1.1.1"), now: start)
+            _ = enqueue(id, at: "1.1.1.1", &scheduler, priority: priority)
         }
         #expect(drain(&scheduler, at: start) == [2, 4, 1])
         #expect(scheduler.waiting == 1)
     }
 
-    @Test func whatIsRefusedCostsNoTurn() {
-        var scheduler = scheduler(perHost: 1, interval: .seconds(10))
-        let tickets = (1...3).map { ticket(UInt64($0)) }
-        var hosts: [HostQueue] = []
-        for ticket in tickets { hosts.append(scheduler.enqueue(ticket, at: origin("1.1.1.1"), now: start)) }
-        #expect(scheduler.next(now: start)?.id == 1)
-        #expect(scheduler.next(now: start) == nil)
-        scheduler.refuse(tickets[0], of: hosts[0], now: start)
+    @Test("A refused transfer takes no turn") func refused() {
+        var scheduler = Scheduler.make(perHost: 1, interval: .seconds(10))
+        let (tickets, host) = enqueue(3, of: "1.1.1.1", &scheduler)
+        #expect(drain(&scheduler, at: start) == [1])
+        scheduler.refuse(tickets[0], of: host, now: start)
         #expect(scheduler.active == 0)
-        #expect(scheduler.next(now: start)?.id == 2)
+        #expect(drain(&scheduler, at: start) == [2])
         // A pause that the server asked for meanwhile stays.
         scheduler.pause("1.1.1.1", until: start + .seconds(30), now: start)
-        scheduler.refuse(tickets[1], of: hosts[1], now: start)
-        #expect(scheduler.next(now: start + .seconds(29)) == nil)
-        #expect(scheduler.next(now: start + .seconds(30))?.id == 3)
+        scheduler.refuse(tickets[1], of: host, now: start)
+        #expect(drain(&scheduler, at: start + .seconds(29)) == [])
+        #expect(drain(&scheduler, at: start + .seconds(30)) == [3])
     }
 
-    @Test func hostsTakeTurns() {
-        var scheduler = scheduler()
-        for id in 1...4 { _ = scheduler.enqueue(ticket(UInt64(id)), at: origin("1.1.1.1"), now: start) }
-        for id in 5...6 { _ = scheduler.enqueue(ticket(UInt64(id)), at: origin("2.2.2.2"), now: start) }
+    @Test("Hosts take turns") func turns() {
+        var scheduler = Scheduler.make()
+        for id in 1...6 as ClosedRange<UInt64> { _ = enqueue(id, at: id <= 4 ? "1.1.1.1" : "2.2.2.2", &scheduler) }
         #expect(drain(&scheduler, at: start) == [1, 5, 2, 6, 3, 4])
     }
 
-    @Test func limitsHold() {
-        var scheduler = scheduler(total: 3, perHost: 2)
-        var hosts: [HostQueue] = []
-        let tickets = (1...6).map { ticket(UInt64($0)) }
-        for ticket in tickets {
-            hosts.append(scheduler.enqueue(ticket, at: origin(ticket.id <= 3 ? "1.1.1.1" : "2.2.2.2"), now: start))
-        }
+    @Test("The limits of hosts and transfers hold") func limits() {
+        var scheduler = Scheduler.make(total: 3, perHost: 2)
+        let entries = (1...6).map { enqueue($0, at: $0 <= 3 ? "1.1.1.1" : "2.2.2.2", &scheduler) }
         #expect(drain(&scheduler, at: start) == [1, 4, 2])
-        scheduler.finish(tickets[3], of: hosts[3], abandonedLookup: false, now: start)
-        #expect(drain(&scheduler, at: start) == [5])
-        scheduler.finish(tickets[0], of: hosts[0], abandonedLookup: false, now: start)
-        #expect(drain(&scheduler, at: start) == [3])
+        for (ended, next) in [(3, 5), (0, 3)] as [(Int, UInt64)] {
+            scheduler.finish(entries[ended].0, of: entries[ended].1, abandonedLookup: false, now: start)
+            #expect(drain(&scheduler, at: start) == [next])
+        }
     }
 
-    @Test func nameIsLookedUpOnce() {
-        var scheduler = scheduler()
-        let tickets = (1...4).map { ticket(UInt64($0)) }
-        var host: HostQueue!
-        for ticket in tickets { host = scheduler.enqueue(ticket, at: origin("h"), now: start) }
+    @Test("Only one transfer looks up a name") func oneLookup() {
+        var scheduler = Scheduler.make()
+        let (tickets, host) = enqueue(4, of: "h", &scheduler)
         #expect(drain(&scheduler, at: start) == [1])
         scheduler.resolved(tickets[0], of: host, now: start)
         #expect(drain(&scheduler, at: start) == [2, 3, 4])
     }
 
-    @Test func nextLeadsWhenTheLeaderFails() {
-        var scheduler = scheduler()
-        let tickets = (1...2).map { ticket(UInt64($0)) }
-        var host: HostQueue!
-        for ticket in tickets { host = scheduler.enqueue(ticket, at: origin("h"), now: start) }
+    @Test("The next transfer looks up a name after a failure") func nextLeader() {
+        var scheduler = Scheduler.make()
+        let (tickets, host) = enqueue(2, of: "h", &scheduler)
         #expect(drain(&scheduler, at: start) == [1])
         scheduler.finish(tickets[0], of: host, abandonedLookup: false, now: start)
         #expect(drain(&scheduler, at: start) == [2])
     }
 
-    @Test func abandonedLookupsKeepTheirThread() {
-        var scheduler = scheduler(resolvers: 1)
-        let (first, second) = (ticket(1), ticket(2))
-        let host = scheduler.enqueue(first, at: origin("hangs"), now: start)
+    @Test("An abandoned lookup keeps its thread for a while") func abandonedLookup() {
+        var scheduler = Scheduler.make(resolvers: 1)
+        let (first, host) = enqueue(1, at: "hangs", &scheduler)
         #expect(drain(&scheduler, at: start) == [1])
-        _ = scheduler.enqueue(second, at: origin("other"), now: start)
+        _ = enqueue(2, at: "other", &scheduler)
         #expect(drain(&scheduler, at: start).isEmpty)
         scheduler.finish(first, of: host, abandonedLookup: true, now: start)
         #expect(drain(&scheduler, at: start).isEmpty)
@@ -104,60 +73,52 @@ struct SchedulerTests {
         #expect(drain(&scheduler, at: start + ResolverBudget.afterlife) == [2])
     }
 
-    @Test func rateSpacesStarts() {
-        var scheduler = scheduler(interval: .milliseconds(100))
-        for id in 1...3 { _ = scheduler.enqueue(ticket(UInt64(id)), at: origin("1.1.1.1"), now: start) }
+    @Test("A rate spaces the starts") func rate() {
+        var scheduler = Scheduler.make(interval: .milliseconds(100))
+        _ = enqueue(3, of: "1.1.1.1", &scheduler)
         #expect(drain(&scheduler, at: start) == [1])
         #expect(scheduler.nextWake == start + .milliseconds(100))
         #expect(drain(&scheduler, at: start + .milliseconds(99)).isEmpty)
         #expect(drain(&scheduler, at: start + .milliseconds(100)) == [2])
     }
 
-    @Test func pausedHostWaitsAndOthersDoNot() {
-        var scheduler = scheduler()
+    @Test("A paused host does not delay others") func paused() {
+        var scheduler = Scheduler.make()
         scheduler.pause("1.1.1.1", until: start + .seconds(5), now: start)
-        _ = scheduler.enqueue(ticket(1), at: origin("1.1.1.1"), now: start)
-        _ = scheduler.enqueue(ticket(2), at: origin("2.2.2.2"), now: start)
+        _ = enqueue(1, at: "1.1.1.1", &scheduler)
+        _ = enqueue(2, at: "2.2.2.2", &scheduler)
         #expect(drain(&scheduler, at: start) == [2])
         #expect(drain(&scheduler, at: start + .seconds(5)) == [1])
     }
 
-    @Test func priorityChangesWhileWaiting() {
-        var scheduler = scheduler(perHost: 1)
-        let tickets = (1...3).map { ticket(UInt64($0)) }
-        var host: HostQueue!
-        for ticket in tickets { host = scheduler.enqueue(ticket, at: origin("1.1.1.1"), now: start) }
+    @Test("A priority can change while a transfer waits") func changedPriority() {
+        var scheduler = Scheduler.make(perHost: 1)
+        let (tickets, host) = enqueue(3, of: "1.1.1.1", &scheduler)
         scheduler.change(tickets[2], of: host, priority: 1, now: start)
         #expect(drain(&scheduler, at: start) == [3])
     }
 
-    @Test func withdrawnNeverStarts() {
-        var scheduler = scheduler()
-        let tickets = (1...3).map { ticket(UInt64($0)) }
-        var host: HostQueue!
-        for ticket in tickets { host = scheduler.enqueue(ticket, at: origin("1.1.1.1"), now: start) }
-        scheduler.withdraw(tickets[1], from: host)
-        scheduler.withdraw(tickets[1], from: host)
+    @Test("A withdrawn transfer never starts") func withdrawn() {
+        var scheduler = Scheduler.make()
+        let (tickets, host) = enqueue(3, of: "1.1.1.1", &scheduler)
+        for _ in 0..<2 { scheduler.withdraw(tickets[1], from: host) }
         #expect(drain(&scheduler, at: start) == [1, 3])
         #expect(scheduler.waiting == 0)
     }
 
-    @Test func idleHostsAreForgotten() {
-        var scheduler = scheduler()
-        for id in 1...2000 {
-            let ticket = ticket(UInt64(id))
-            let host = scheduler.enqueue(ticket, at: origin("h\(id)"), now: start)
-            #expect(drain(&scheduler, at: start) == [UInt64(id)])
+    @Test("Idle hosts are forgotten") func forgottenHosts() {
+        var scheduler = Scheduler.make()
+        for id in 1...2000 as ClosedRange<UInt64> {
+            let (ticket, host) = enqueue(id, at: "h\(id)", &scheduler)
+            #expect(drain(&scheduler, at: start) == [id])
             scheduler.finish(ticket, of: host, abandonedLookup: false, now: start)
         }
         #expect(scheduler.hosts.count <= Scheduler.keptHosts)
     }
 
-    @Test func hostRestsOnceAfterItsFirstResponse() {
-        var scheduler = scheduler(perHost: 1)
-        let tickets = (1...3).map { ticket(UInt64($0)) }
-        var host: HostQueue!
-        for one in tickets { host = scheduler.enqueue(one, at: origin("1.1.1.1"), now: start) }
+    @Test("A host rests once after its first response") func firstResponse() {
+        var scheduler = Scheduler.make(perHost: 1)
+        let (tickets, host) = enqueue(3, of: "1.1.1.1", &scheduler)
         #expect(drain(&scheduler, at: start) == [1])
         scheduler.finish(tickets[0], of: host, abandonedLookup: false, now: start)
         scheduler.observe(host, now: start)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Opening beneath a directory, with openat2 and without")
+@Suite("Opening files beneath a directory")
 final class BeneathTests {
     enum Way: CaseIterable { case kernel, walking }
 
@@ -37,7 +37,7 @@ final class BeneathTests {
         return 0
     }
 
-    @Test("A file below it opens, and can be made", arguments: Way.allCases)
+    @Test("A file below the directory opens and can be created", arguments: Way.allCases)
     func inside(_ way: Way) {
         #expect(open(way, "a/file") == 0)
         #expect(open(way, "a", O_RDONLY | O_DIRECTORY) == 0)
@@ -48,7 +48,7 @@ final class BeneathTests {
         #expect(open(way, "a/file/more") == -ENOTDIR)
     }
 
-    @Test("No component leads up or to the root", arguments: Way.allCases)
+    @Test("No path component leads up or to the root", arguments: Way.allCases)
     func dots(_ way: Way) {
         for path in [
             "", "/", "/etc/passwd", "..", "../outside/file", "a/../../outside/file", "a/..", ".", "a/.", "a//file",
@@ -60,7 +60,7 @@ final class BeneathTests {
         #expect(open(way, "a/..file") == -ENOENT)
     }
 
-    @Test("No link is followed, neither at the end nor on the way", arguments: Way.allCases)
+    @Test("Links are never followed", arguments: Way.allCases)
     func links(_ way: Way) {
         for path in ["link", "a/link", "a/absolute", "link/file", "a/absolute/passwd"] {
             #expect([-ELOOP, -ENOTDIR].contains(open(way, path)), "\(path)")
@@ -85,7 +85,7 @@ struct CacheFileTests {
     }
 
     @Test(
-        "A name that would leave the directory is refused whatever is done with it",
+        "A name that leaves the directory is refused",
         arguments: [
             "../outside/file", "objects/../../../outside/file", "objects/ab/file", "objects/..", "", "a\0b", "/x",
         ])
@@ -103,7 +103,7 @@ struct CacheFileTests {
         #expect(cache.exists("lock") && !cache.exists("tmp/stolen"))
     }
 
-    @Test("A directory in the place of a file gives way, with what is in it; links in it are not followed")
+    @Test("A directory in the place of a file is removed")
     func cleared() throws {
         let place = "\(fixture.root)/v1/objects/cd"
         try FileManager.default.createDirectory(atPath: "\(place)/x.png/deep/er", withIntermediateDirectories: true)

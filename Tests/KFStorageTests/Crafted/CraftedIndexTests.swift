@@ -6,7 +6,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("An index that another program has written", .bounded)
+@Suite("An index written by another program", .bounded)
 struct CraftedIndexTests {
     private let fixture: DiskStorageFixture
     private let victim: String
@@ -14,10 +14,6 @@ struct CraftedIndexTests {
     init() throws {
         fixture = try DiskStorageFixture()
         victim = try fixture.directory.write("victim/thesis.txt", "precious").path
-    }
-
-    private func change(_ sql: String) throws {
-        try Connection(path: "\(fixture.root)/v1/index.sqlite", mode: .readWrite).execute(sql)
     }
 
     private func expectUntouched() throws {
@@ -32,14 +28,14 @@ struct CraftedIndexTests {
     enum Use: CaseIterable { case open, bulk, remove, clean, evict, repair, replace, share, isolate }
 
     @Test(
-        "An extension that leads elsewhere is no file: nothing outside is read or removed, and the entry heals",
+        "A crafted file extension leads to no file outside",
         arguments: Use.allCases, extensions)
     func fileExtension(_ use: Use, _ text: String) async throws {
         let entry = try #require(try await fixture.open().put("content", "k"))
         // What the unchecked path would need on its way.
         let folder = "\(fixture.root)/v1/objects/\(entry.object.name.dropLast(".png".count)).x"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        try change("UPDATE objects SET ext = '\(text)'")
+        try fixture.change("UPDATE objects SET ext = '\(text)'")
         let storage = try fixture.open()
         switch use {
         case .open: #expect(try storage.text("k") == nil)
@@ -69,10 +65,12 @@ struct CraftedIndexTests {
         try expectUntouched()
     }
 
-    @Test("A hash of another length is a miss, and goes", arguments: ["zeroblob(31)", "zeroblob(33)", "x''", "'text'"])
+    @Test(
+        "A hash of another length is a miss and is removed",
+        arguments: ["zeroblob(31)", "zeroblob(33)", "x''", "'text'"])
     func hash(_ value: String) async throws {
         try await fixture.open().put("content", "k")
-        try change("UPDATE objects SET hash = \(value)")
+        try fixture.change("UPDATE objects SET hash = \(value)")
         let storage = try fixture.open()
         #expect(try storage.text("k") == nil)
         #expect(try storage.verify(repairs: false) { _ in }.counts[.brokenRow]?.found == 1)
@@ -95,7 +93,7 @@ struct CraftedIndexTests {
         "-1", "0", "9223372036854775807", "-9223372036854775808", "1e300", "-1e300", "'text'", "x'00ff'", "''",
     ]
 
-    @Test("No number or text in a row ends the program, and the cache can be repaired", arguments: columns)
+    @Test("No value in a row ends the program", arguments: columns)
     func anything(_ column: String) async throws {
         let parts = column.split(separator: ".")
         // A primary key is an integer whatever happens.
@@ -150,19 +148,19 @@ struct CraftedIndexTests {
         _ = try storage.verify(repairs: false) { _ in }
     }
 
-    @Test("A validator that would end a header's line is none", arguments: ["etag", "last_modified"])
+    @Test("A validator with a line break is ignored", arguments: ["etag", "last_modified"])
     func validator(_ column: String) async throws {
         try await fixture.open().put("content", "k") {
             $0.etag = "\"e\""
             $0.lastModified = "yesterday"
         }
-        try change("UPDATE entries SET \(column) = \(column) || char(13, 10) || 'X-Evil: 1'")
+        try fixture.change("UPDATE entries SET \(column) = \(column) || char(13, 10) || 'X-Evil: 1'")
         let entry = try #require(try fixture.open().entry(for: EntryKey(key: "k")))
         #expect((column == "etag" ? entry.etag : entry.lastModified) == nil)
         #expect((column == "etag" ? entry.lastModified : entry.etag) != nil)
     }
 
-    @Test("A partial download whose validator would end a header's line is none")
+    @Test("A partial download with a broken validator is ignored")
     func partialValidator() throws {
         let digest = try #require(Digest(hex: String(repeating: "a", count: 64)))
         for (validator, isGood) in [("\"e\"", true), ("\"e\"\u{d}X-Evil: 1", false), ("\"\u{0}\"", false)] {
@@ -195,10 +193,10 @@ struct CraftedIndexTests {
         """,
     ]
 
-    @Test("A schema that is not kf's is set aside before it can do anything", arguments: schemas)
+    @Test("A foreign schema is set aside before it runs", arguments: schemas)
     func schema(_ sql: String) async throws {
         try await fixture.open().put("content", "k")
-        try change(sql)
+        try fixture.change(sql)
         #expect(throws: StorageError.self) { try fixture.open { $0.readOnly = true } }
         let notices = NoticeBox()
         let storage = try fixture.open { $0.notice = notices.add }
@@ -208,11 +206,11 @@ struct CraftedIndexTests {
         #expect(try storage.text("k") == "content")
     }
 
-    @Test("Hints that ANALYZE leaves, and another layout of the same words, are nothing foreign")
+    @Test("The tables of ANALYZE and another layout are accepted")
     func harmless() async throws {
         try await fixture.open().put("content", "k")
-        try change("ANALYZE")
-        try change(
+        try fixture.change("ANALYZE")
+        try fixture.change(
             """
             CREATE TABLE copy AS SELECT * FROM times; DROP TABLE times;
             CREATE TABLE times (
@@ -223,16 +221,16 @@ struct CraftedIndexTests {
         #expect(try fixture.open().text("k") == "content")
     }
 
-    @Test("A trigger that comes later does not run")
+    @Test("A trigger created later does not run")
     func trigger() async throws {
         let storage = try fixture.open()
         try await storage.put("content", "k")
-        try change("CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM objects; END")
+        try fixture.change("CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM objects; END")
         try await storage.put("more", "l")
         #expect(try storage.text("k") == "content" && storage.text("l") == "more")
     }
 
-    @Test("A rollback journal that names a file outside does not get it deleted")
+    @Test("A crafted rollback journal deletes no file outside")
     func superJournal() async throws {
         do {
             let storage = try fixture.open()

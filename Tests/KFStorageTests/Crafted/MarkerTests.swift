@@ -6,7 +6,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("CACHEDIR.TAG", .bounded)
+@Suite("The marker of a cache directory", .bounded)
 struct MarkerTests {
     private let fixture: DiskStorageFixture
 
@@ -35,7 +35,7 @@ struct MarkerTests {
         }
     }
 
-    @Test("Lost in a crash, it is written anew by whatever opens the cache next", arguments: Loss.allCases)
+    @Test("A damaged marker is rewritten by the next open", arguments: Loss.allCases)
     func healed(_ loss: Loss) async throws {
         try await fixture.open().put("content", "k")
         try lose(loss)
@@ -46,7 +46,7 @@ struct MarkerTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.root).sorted() == ["CACHEDIR.TAG", "v1"])
     }
 
-    @Test("A broken index beside it: the rest still is a cache", arguments: [Loss.missing, .empty])
+    @Test("A cache with a broken index is still recognised", arguments: [Loss.missing, .empty])
     func brokenIndex(_ loss: Loss) async throws {
         try await fixture.open().put("content", "k")
         try lose(loss)
@@ -55,7 +55,7 @@ struct MarkerTests {
         #expect(try isSigned())
     }
 
-    @Test("Reading only changes nothing")
+    @Test("Reading a cache leaves its marker unchanged")
     func readOnly() async throws {
         try await fixture.open().put("content", "k")
         try lose(.missing)
@@ -74,7 +74,7 @@ struct MarkerTests {
         ["v1/lock": "", "v1/flights": "", "v1/objects/x": "", "v1/thesis": "x"],
     ]
 
-    @Test("A directory with something else in it is refused and left as it is", arguments: strangers)
+    @Test("A directory with other files is refused and left unchanged", arguments: strangers)
     func stranger(_ files: [String: String]) throws {
         for (name, text) in files { try fixture.directory.write("cache/\(name)", text) }
         let before = TemporaryDirectory.files(in: URL(fileURLWithPath: fixture.root))
@@ -87,7 +87,7 @@ struct MarkerTests {
     }
 
     @Test(
-        "An empty directory, a fresh file system and what a killed process has begun are empty caches",
+        "An empty or barely begun directory becomes a cache",
         arguments: [
             [], ["lost+found/x"], ["CACHEDIR.TAG"], ["CACHEDIR.TAG.123-4"], ["CACHEDIR.TAG", "CACHEDIR.TAG.1-2"],
         ])
@@ -101,18 +101,14 @@ struct MarkerTests {
         #expect(try existing().text("k") == "content")
     }
 
-    @Test("Many that make the same cache at once all get one")
+    @Test("Processes that create one cache at once all get it")
     func together() async throws {
-        let fixture = fixture
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for index in 0..<16 { group.addTask { try await fixture.open().put("text \(index)", "k\(index)") } }
-            try await group.waitForAll()
-        }
+        try await concurrently(16) { index in try await fixture.open().put("text \(index)", "k\(index)") }
         #expect(try existing().totals().entries == 16)
         #expect(try isSigned())
     }
 
-    @Test("A look while another process begins the same cache takes it for a cache")
+    @Test("A cache that another process has begun is recognised")
     func begun() throws {
         let failures = Mutex<[String]>([])
         for round in 0..<1000 {

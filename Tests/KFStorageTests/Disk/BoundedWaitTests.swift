@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("A cache whose neighbours stand still", .bounded)
+@Suite("Waits for stalled processes", .bounded)
 struct BoundedWaitTests {
     private let fixture: DiskStorageFixture
 
@@ -30,7 +30,7 @@ struct BoundedWaitTests {
         }
     }
 
-    @Test("A store fails after the limit and leaves nothing; once the lock is free the next succeeds")
+    @Test("A store that waits for a lock fails after the limit")
     func store() async throws {
         let storage = try open(.milliseconds(200))
         try await storage.put("a", "first")
@@ -46,7 +46,7 @@ struct BoundedWaitTests {
         #expect(try fixture.leftovers() == [])
     }
 
-    @Test("Stores one after the other wait once, not once each")
+    @Test("Several stores wait for a stalled process only once")
     func once() async throws {
         let storage = try open(.seconds(2))
         try await storage.put("a", "first")
@@ -59,7 +59,7 @@ struct BoundedWaitTests {
         #expect(start.duration(to: .now) < .seconds(6))
     }
 
-    @Test("Removing, cleaning, verifying and resetting fail after the limit")
+    @Test("Every command fails after the limit")
     func commands() async throws {
         let storage = try open(.milliseconds(100))
         try await storage.put("a", "first")
@@ -73,7 +73,7 @@ struct BoundedWaitTests {
         #expect(await isLocked { _ = try storage.verify(repairs: true) { _ in } })
     }
 
-    @Test("Opening fails after the limit while another process sets the index aside")
+    @Test("Opening fails after the limit while the index is set aside")
     func opening() async throws {
         try await fixture.open().put("a", "first")
         let neighbour = try neighbour()
@@ -86,7 +86,7 @@ struct BoundedWaitTests {
         #expect(try self.open(.milliseconds(100)).text("first") == "a")
     }
 
-    @Test("SQLite's own waiting ends after the limit too")
+    @Test("SQLite's own waits end after the limit")
     func sqlite() async throws {
         let storage = try open(.milliseconds(200))
         try await storage.put("a", "first")
@@ -101,7 +101,7 @@ struct BoundedWaitTests {
         #expect(try fixture.leftovers() == [])
     }
 
-    @Test("A reader that ends, with something to write or a long log, does not wait")
+    @Test("A closing reader does not wait")
     func readers() async throws {
         let storage = try open(.seconds(60))
         for index in 0..<300 { try await storage.put(String(repeating: "\(index)", count: 3000), "\(index)") }
@@ -119,7 +119,7 @@ struct BoundedWaitTests {
         neighbour.release(byte: IndexSession.LockByte.write)
     }
 
-    @Test("Commits of other processes are counted, one's own are not")
+    @Test("Only commits of other processes are counted")
     func commits() async throws {
         let (first, second) = (try fixture.open(), try fixture.open())
         try await first.put("a", "a")

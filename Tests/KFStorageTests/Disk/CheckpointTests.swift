@@ -66,14 +66,12 @@ struct CheckpointTests {
     private func complete(_ object: StagedObject) async throws {
         try write(Int(object.size)..<bytes.count, to: object)
         try object.finish(synchronize: false)
-        var entry = EntryFacts()
-        entry.fileExtension = "png"
-        let stored = try #require(try await fixture.open().store(object, for: key, entry, urgent: true))
+        let stored = try #require(try await fixture.open().store(object, for: key, .picture(), urgent: true))
         #expect(stored.object.digest == bytes.withUnsafeBytes { SHA256.hash($0) })
         #expect(names == [])
     }
 
-    @Test("A killed writer's body is continued from its last checkpoint, more than once")
+    @Test("A killed writer's body continues from its last checkpoint")
     func afterKill() async throws {
         let first = try fixture.open().beginPartial(for: key, facts)
         try kill(first, at: 700_000)
@@ -86,7 +84,7 @@ struct CheckpointTests {
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test("A body without a checkpoint comes anew")
+    @Test("A body without a checkpoint starts again")
     func noCheckpoint() throws {
         let first = try fixture.open().beginPartial(for: key, facts)
         try kill(first, at: 200_000)
@@ -95,7 +93,7 @@ struct CheckpointTests {
         withExtendedLifetime(first) {}
     }
 
-    @Test("An interrupted body is continued from its last byte")
+    @Test("An interrupted body continues from its last byte")
     func afterKeep() async throws {
         try kept(2_500_000)
         let second = try #require(try take())
@@ -103,7 +101,7 @@ struct CheckpointTests {
         try await complete(second)
     }
 
-    @Test("A zeroed tail, as a power loss leaves it, comes again", arguments: [700_000, 2_400_000])
+    @Test("A zeroed tail is downloaded again", arguments: [700_000, 2_400_000])
     func zeroed(from: Int) async throws {
         try kept(2_500_000)
         let file = try FileHandle(forWritingTo: URL(filePath: body))
@@ -115,7 +113,7 @@ struct CheckpointTests {
         try await complete(object)
     }
 
-    @Test("A shortened body is continued where it is confirmed")
+    @Test("A shortened body continues from a confirmed checkpoint")
     func shortened() async throws {
         try kept(2_500_000)
         #expect(truncate(try body, 600_000) == 0)
@@ -129,7 +127,7 @@ struct CheckpointTests {
         try await complete(again)
     }
 
-    @Test("A changed first byte: nothing is confirmed, and all of it goes")
+    @Test("A body with a changed first byte is discarded")
     func changed() throws {
         try kept(2_500_000)
         let file = try FileHandle(forWritingTo: URL(filePath: body))
@@ -140,7 +138,7 @@ struct CheckpointTests {
     }
 
     @Test(
-        "Of a damaged record the checkpoints count that stand ahead of the damage",
+        "Checkpoints ahead of damage in their record count",
         arguments: ["cut", "garbage", "repeated", "negative"])
     func damagedRecord(_ damage: String) throws {
         try kept(700_000)
@@ -161,8 +159,8 @@ struct CheckpointTests {
         #expect(try #require(try take()).size == 524_288)
     }
 
-    @Test("Of a body that is there to its end, the last piece comes again: no empty range can be asked for")
-    func complete() throws {
+    @Test("The last piece of a complete body is downloaded again")
+    func last() throws {
         try kept(bytes.count)
         let object = try #require(try take())
         #expect(object.size < Int64(bytes.count) && object.size > 0)

@@ -1,5 +1,7 @@
 import Foundation
 import Support
+import Synchronization
+import Testing
 
 @testable import KFStorage
 
@@ -10,7 +12,8 @@ struct DiskStorageFixture {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    var root: String { directory.url.appendingPathComponent("cache").path }
+    var root: String { directory.path("cache").path }
+    var index: String { "\(root)/v1/index.sqlite" }
 
     func open(_ change: (inout DiskStorage.Configuration) -> Void = { _ in }) throws -> DiskStorage {
         var configuration = DiskStorage.Configuration(path: root)
@@ -28,6 +31,9 @@ struct DiskStorageFixture {
     func leftovers() throws -> [String] {
         TemporaryDirectory.files(in: URL(filePath: "\(root)/v1/tmp"))
     }
+
+    /// Changes the index as another program would.
+    func change(_ sql: String) throws { try Connection(path: index, mode: .readWrite).execute(sql) }
 }
 
 extension Store {
@@ -101,10 +107,7 @@ extension DiskStorage {
     private func staged(
         _ text: String, _ change: (inout EntryFacts) -> Void
     ) throws -> (StagedObject, EntryFacts) {
-        var facts = EntryFacts()
-        facts.host = "example.com"
-        facts.format = "png"
-        facts.fileExtension = "png"
+        var facts = EntryFacts.picture()
         change(&facts)
         return (try stage(Array(text.utf8)), facts)
     }
@@ -116,5 +119,41 @@ extension DiskStorage {
         else { return nil }
         noteHit(entry, extending: nil)
         return String(decoding: try file.readAll(), as: UTF8.self)
+    }
+
+    /// The entries that a query selects, in its order.
+    func list(_ query: EntryQuery) throws -> [Entry] {
+        let entries = Mutex<[Entry]>([])
+        try eachEntry(query) { entry in
+            entries.withLock { $0.append(entry) }
+            return true
+        }
+        return entries.withLock { $0 }
+    }
+}
+
+extension EntryFacts {
+    /// The facts of a PNG, made of the original if there is one.
+    static func picture(original: Digest? = nil) -> EntryFacts {
+        var facts = EntryFacts()
+        facts.host = "example.com"
+        facts.format = "png"
+        facts.fileExtension = "png"
+        facts.original = original
+        return facts
+    }
+}
+
+/// Sets the time of last modification of a file, or of a link itself.
+func setAge(_ seconds: Int, of path: String) throws {
+    let then = timespec(tv_sec: time(nil) - seconds, tv_nsec: 0)
+    try #require(utimensat(AT_FDCWD, path, [then, then], AT_SYMLINK_NOFOLLOW) == 0)
+}
+
+/// Runs so many tasks at the same time.
+func concurrently(_ count: Int, _ work: @escaping @Sendable (Int) async throws -> Void) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        for index in 0..<count { group.addTask { try await work(index) } }
+        try await group.waitForAll()
     }
 }

@@ -13,10 +13,7 @@ struct EqualBytesTests {
     init() throws { fixture = try DiskStorageFixture() }
 
     private func facts(rewrites: Bool = false) -> EntryFacts {
-        var facts = EntryFacts()
-        facts.host = "example.com"
-        facts.format = "png"
-        facts.fileExtension = "png"
+        var facts = EntryFacts.picture()
         facts.rewrites = rewrites
         return facts
     }
@@ -58,7 +55,7 @@ struct EqualBytesTests {
         #expect(result.damage == 0, "\(result)")
     }
 
-    @Test("Bytes that the cache has are neither written nor renamed")
+    @Test("Known bytes are not written again")
     func linked() async throws {
         let storage = try fixture.open()
         let first = try order("a", storage)
@@ -74,7 +71,7 @@ struct EqualBytesTests {
         try expectHealed(storage, "a", "b")
     }
 
-    @Test("A body in a file is dropped when the cache has its bytes")
+    @Test("A staged body is dropped when its bytes are known")
     func dropped() async throws {
         let storage = try fixture.open()
         try await storage.put(text, "a")
@@ -92,7 +89,7 @@ struct EqualBytesTests {
         try expectHealed(storage, "a", "b")
     }
 
-    @Test("Equal bytes of one group are stored once, and survive a late failure")
+    @Test("Equal bytes of one group are stored once")
     func together() async throws {
         let storage = try fixture.open()
         try storage.writer.perform { connection throws(StorageError) in
@@ -111,7 +108,7 @@ struct EqualBytesTests {
 
     enum Damage: CaseIterable { case missing, short, changed, folder }
 
-    @Test("A file that is not whole is written anew", arguments: Damage.allCases, [true, false])
+    @Test("A damaged file is written again", arguments: Damage.allCases, [true, false])
     func damaged(_ damage: Damage, isLinked: Bool) async throws {
         let storage = try fixture.open()
         try await storage.put(text, "a")
@@ -131,7 +128,7 @@ struct EqualBytesTests {
         try expectHealed(storage, "a", "b")
     }
 
-    @Test("A link whose object was evicted meanwhile writes the bytes")
+    @Test("A link to an evicted object writes its bytes")
     func evicted() async throws {
         let storage = try fixture.open()
         try await storage.put(text, "a")
@@ -152,7 +149,7 @@ struct EqualBytesTests {
         try expectHealed(storage, "b")
     }
 
-    @Test("A forced store replaces a file whose damage does not show")
+    @Test("A forced store replaces a damaged file")
     func forced() async throws {
         let storage = try fixture.open()
         try await storage.put(text, "a")
@@ -164,7 +161,7 @@ struct EqualBytesTests {
         try expectHealed(storage, "a", "b")
     }
 
-    @Test("A store heals an object that is distrusted")
+    @Test("A store heals a distrusted object")
     func distrusted() async throws {
         let storage = try fixture.open()
         try await storage.put(text, "a")
@@ -176,7 +173,7 @@ struct EqualBytesTests {
         try expectHealed(storage, "a", "b", "c")
     }
 
-    @Test("A distrusted object that is sound is trusted again")
+    @Test("A sound object is trusted again")
     func trusted() async throws {
         let storage = try fixture.open()
         let entry = try #require(try await storage.put(text, "a"))
@@ -188,7 +185,7 @@ struct EqualBytesTests {
         #expect(try storage.entry(for: EntryKey(key: "a"))?.object == entry.object)
     }
 
-    @Test("A durable store waits for the bytes that another process wrote")
+    @Test("A durable store waits for bytes of another process")
     func durable() async throws {
         try await fixture.open().put(text, "a")
         let storage = try fixture.open { $0.synchronizes = true }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("A process that is alone with the flights", .bounded)
+@Suite("A process alone with its flights", .bounded)
 struct FlightPresenceTests {
     private let fixture: DiskStorageFixture
     private let first: DiskStorage
@@ -23,7 +23,7 @@ struct FlightPresenceTests {
         for key in keys { #expect(try first.tryEnterFlight(key)) }
     }
 
-    @Test("It locks no single key, and the last ones again")
+    @Test("A process alone locks only its last flights")
     func alone() throws {
         try enterAll()
         #expect(isAlone)
@@ -35,7 +35,7 @@ struct FlightPresenceTests {
         #expect(try second.tryEnterFlight(keys[0]))
     }
 
-    @Test("One that comes is let in with the next flight, and finds every key that is in flight taken")
+    @Test("A newcomer finds all keys in flight taken")
     func newcomer() throws {
         try enterAll()
         // It knocks, and is told to wait.
@@ -51,7 +51,7 @@ struct FlightPresenceTests {
         for key in keys { #expect(try second.tryEnterFlight(key)) }
     }
 
-    @Test("One that comes is let in by the signs of life when no flight begins or ends")
+    @Test("A newcomer is admitted without a flight's begin or end")
     func beat() async throws {
         try enterAll()
         var isIn = false
@@ -63,7 +63,7 @@ struct FlightPresenceTests {
         #expect(try !second.tryEnterFlight(keys[5]))
     }
 
-    @Test("One that tries every 50 ms gets in, however fast flights begin and end")
+    @Test("A newcomer is admitted beside a busy process")
     func busy() async throws {
         try enterAll()
         let busy = Task.detached { [first] in
@@ -84,7 +84,7 @@ struct FlightPresenceTests {
         #expect(isIn)
     }
 
-    @Test("One that does not answer is waited for once, and not for each key")
+    @Test("A silent process is waited for once")
     func silent() throws {
         try enterAll()
         let impatient = try fixture.open { $0.patience = Patience(limit: .zero) }
@@ -96,7 +96,7 @@ struct FlightPresenceTests {
         #expect(isAlone)
     }
 
-    @Test("In a cache that was deleted and made anew it is one among others")
+    @Test("A process in a recreated cache is no longer alone")
     func remade() async throws {
         try enterAll()
         try FileManager.default.removeItem(atPath: "\(fixture.root)/v1")
@@ -109,7 +109,7 @@ struct FlightPresenceTests {
         #expect(try newcomer.tryEnterFlight(EntryKey(key: "other")))
     }
 
-    @Test("With another beside it, a process is not alone; after that one has ended, it is")
+    @Test("A process is alone again after the other has ended")
     func company() throws {
         var other: DiskStorage? = try fixture.open()
         #expect(try other?.tryEnterFlight(EntryKey(key: "other")) == true)

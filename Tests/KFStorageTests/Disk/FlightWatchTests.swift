@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Waiting for another process's flight", .bounded)
+@Suite("Waits for another process's flight", .bounded)
 struct FlightWatchTests {
     private let fixture: DiskStorageFixture
     private let holder: DiskStorage
@@ -28,7 +28,7 @@ struct FlightWatchTests {
         FlightWatch(waiter, key, stall: stall, total: total, now: start)
     }
 
-    @Test("It is over when the holder gives it up, or ends")
+    @Test("The wait ends with the flight")
     func over() throws {
         var watch = watch()
         #expect(try watch.look(at: start) == .busy)
@@ -36,7 +36,7 @@ struct FlightWatchTests {
         #expect(try watch.look(at: start) == .free)
     }
 
-    @Test("A holder that gives no sign of life is waited for as long as for a lock")
+    @Test("A silent holder is waited for as long as for a lock")
     func silent() throws {
         try sign(3, bytes: 10)
         var watch = watch()
@@ -45,7 +45,7 @@ struct FlightWatchTests {
         #expect(try watch.look(at: start + .seconds(5)) == .stuck)
     }
 
-    @Test("Signs of life keep it going, until nothing has come for the timeout")
+    @Test("Signs of life extend the wait up to the timeout")
     func alive() throws {
         var watch = watch()
         for second in 1...14 {
@@ -56,7 +56,7 @@ struct FlightWatchTests {
         #expect(try watch.look(at: start + .seconds(15)) == .stuck)
     }
 
-    @Test("Bytes keep it going, until the time for a transfer is over")
+    @Test("Received bytes extend the wait up to the total limit")
     func progress() throws {
         var watch = watch(total: .seconds(40))
         for second in 1...39 {
@@ -66,7 +66,7 @@ struct FlightWatchTests {
         #expect(try watch.look(at: start + .seconds(40)) == .stuck)
     }
 
-    @Test("What stands in its place of another key is no sign")
+    @Test("Another key's sign of life does not count")
     func other() throws {
         var watch = watch()
         let file = try #require(try holder.session.flights())
@@ -77,7 +77,7 @@ struct FlightWatchTests {
         #expect(try watch.look(at: start + .seconds(5)) == .stuck)
     }
 
-    @Test("A flight that lasts gives signs of life by itself")
+    @Test("A long flight gives signs of life by itself")
     func beats() async throws {
         let hold = try #require(try holder.enterFlight(key))
         hold.note(bytes: 42)
@@ -89,7 +89,7 @@ struct FlightWatchTests {
         }
     }
 
-    @Test("A hold gives the flight up with its end")
+    @Test("The end of a hold ends its flight")
     func hold() throws {
         holder.leaveFlight(key)
         do {
@@ -98,5 +98,20 @@ struct FlightWatchTests {
             withExtendedLifetime(hold) {}
         }
         #expect(try waiter.enterFlight(key) != nil)
+    }
+
+    @Test("One session at a time has the flight of a key")
+    func flights() throws {
+        let first = try fixture.open()
+        var second: DiskStorage? = try fixture.open()
+        let key = EntryKey(key: "own")
+        #expect(try first.tryEnterFlight(key))
+        #expect(try second?.tryEnterFlight(key) == false)
+        #expect(try second?.tryEnterFlight(EntryKey(key: "other")) == true)
+        first.leaveFlight(key)
+        #expect(try second?.tryEnterFlight(key) == true)
+        #expect(try !first.tryEnterFlight(key))
+        second = nil
+        #expect(try first.tryEnterFlight(key))
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Indexes of other formats", .bounded)
+@Suite("Migration of older indexes", .bounded)
 struct MigrationTests {
     private let fixture: DiskStorageFixture
 
@@ -12,10 +12,6 @@ struct MigrationTests {
     private static let triggers = Query("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'")
 
     init() throws { fixture = try DiskStorageFixture() }
-
-    private func change(_ sql: String) throws {
-        try Connection(path: "\(fixture.root)/v1/index.sqlite", mode: .readWrite).execute(sql)
-    }
 
     /// Makes the index what format 1 was: its sums were kept by triggers.
     private func ageToFormat1() throws {
@@ -28,11 +24,11 @@ struct MigrationTests {
             ("object_added", "AFTER INSERT ON objects", "UPDATE totals SET stored = stored + new.size"),
             ("object_removed", "AFTER DELETE ON objects", "UPDATE totals SET stored = stored - old.size"),
         ]
-        for (name, event, body) in counting { try change("CREATE TRIGGER \(name) \(event) BEGIN \(body); END") }
-        try change("PRAGMA user_version = 1")
+        for (name, event, body) in counting { try fixture.change("CREATE TRIGGER \(name) \(event) BEGIN \(body); END") }
+        try fixture.change("PRAGMA user_version = 1")
     }
 
-    @Test("An index of format 1 is made into one of today's, with all that is in it")
+    @Test("An index of format 1 is migrated with its entries")
     func older() async throws {
         try await fixture.open().put("content", "k")
         try ageToFormat1()
@@ -47,10 +43,10 @@ struct MigrationTests {
         #expect(try check.integer(Self.triggers) == 0)
     }
 
-    @Test("Every format before today's has its step")
+    @Test("Every older format has a migration")
     func steps() { #expect(Schema.migrations.keys.sorted() == Array(1..<Schema.version)) }
 
-    @Test("Who only reads reads an older format as it is")
+    @Test("A read-only session reads an older format unchanged")
     func readOnly() async throws {
         try await fixture.open().put("content", "k")
         try ageToFormat1()
@@ -60,26 +56,18 @@ struct MigrationTests {
         #expect(try check.integer(Self.version) == 1)
     }
 
-    @Test("Sessions that find an older format at once migrate it once")
+    @Test("Concurrent sessions migrate an index once")
     func together() async throws {
         try await fixture.open().put("content", "k")
         try ageToFormat1()
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for index in 0..<8 {
-                group.addTask {
-                    let storage = try fixture.open()
-                    try await storage.put("text \(index)", "k\(index)")
-                }
-            }
-            try await group.waitForAll()
-        }
+        try await concurrently(8) { index in try await fixture.open().put("text \(index)", "k\(index)") }
         #expect(try fixture.open().totals().entries == 9)
     }
 
-    @Test("A format that never was is damage: set aside, and said")
+    @Test("An unknown format is set aside and reported")
     func unknown() async throws {
         try await fixture.open().put("content", "k")
-        try change("PRAGMA user_version = 0")
+        try fixture.change("PRAGMA user_version = 0")
         let notices = NoticeBox()
         #expect(throws: StorageError.self) { try fixture.open { $0.readOnly = true } }
         let storage = try fixture.open { $0.notice = notices.add }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("A cache that several machines share", .bounded)
+@Suite("Caches shared by several sessions", .bounded)
 struct NetworkTests {
     private static let journal = Query("SELECT journal_mode FROM pragma_journal_mode")
 
@@ -23,7 +23,7 @@ struct NetworkTests {
         }
     }
 
-    @Test("Its index has no write-ahead log")
+    @Test("An index on a network has no write-ahead log")
     func journal() async throws {
         let storage = try open()
         try await storage.put("x", "k")
@@ -35,27 +35,21 @@ struct NetworkTests {
         #expect(try mode(DiskStorageFixture().open()) == "wal")
     }
 
-    @Test("Several who write, read, remove and evict lose nothing")
-    func together() async throws {
-        let storages = try (0..<4).map { _ in try open() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for (number, storage) in storages.enumerated() {
-                group.addTask {
-                    for index in 0..<25 {
-                        try await storage.put("\(number) \(index)", "k\(number)-\(index)")
-                        _ = try storage.text("k\(3 - number)-\(index)")
-                    }
-                }
-            }
-            try await group.waitForAll()
+    @Test("Concurrent sessions lose no entry", arguments: [true, false])
+    func together(isOnNetwork: Bool) async throws {
+        let storages = try (0..<4).map { _ in try fixture.open { $0.isOnNetwork = isOnNetwork } }
+        try await concurrently(100) { index in
+            let (number, key) = (index % 4, "k\(index)")
+            try await storages[number].put("text \(index)", key)
+            try await storages[number].put("same", "shared")
+            _ = try storages[3 - number].text(key)
         }
         for storage in storages { storage.close() }
-        let reader = try open()
-        for number in 0..<4 {
-            for index in 0..<25 { #expect(try reader.text("k\(number)-\(index)") == "\(number) \(index)") }
-        }
+        #expect(try fixture.leftovers() == [] && fixture.objects().count == 101)
+        let reader = try fixture.open { $0.isOnNetwork = isOnNetwork }
+        for index in 0..<100 { #expect(try reader.text("k\(index)") == "text \(index)") }
         #expect(try reader.verify(repairs: false) { Issue.record("\($0)") }.isClean)
-        #expect(try reader.evict(to: 0).entries == 100)
+        #expect(try reader.evict(to: 0).entries == 101)
         #expect(try fixture.objects() == [])
     }
 }

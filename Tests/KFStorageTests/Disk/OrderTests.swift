@@ -6,20 +6,13 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Orders: changes to the index as values, in arrays", .bounded)
+@Suite("Orders to the index writer", .bounded)
 struct OrderTests {
     private let fixture: DiskStorageFixture
 
     init() throws { fixture = try DiskStorageFixture() }
 
-    private func facts(original: Digest? = nil) -> EntryFacts {
-        var facts = EntryFacts()
-        facts.host = "example.com"
-        facts.format = "png"
-        facts.fileExtension = "png"
-        facts.original = original
-        return facts
-    }
+    private func facts(original: Digest? = nil) -> EntryFacts { .picture(original: original) }
 
     private func staged(_ text: String, _ storage: DiskStorage) throws -> StagedObject {
         try storage.stage(Array(text.utf8))
@@ -44,7 +37,7 @@ struct OrderTests {
         #expect(result.damage == 0, "\(result)")
     }
 
-    @Test("Every order has its outcome, in its place", arguments: [true, false])
+    @Test("Every order has its outcome in its place", arguments: [true, false])
     func outcomes(urgent: Bool) async throws {
         let storage = try fixture.open()
         let groups = try (0..<400).map { number in
@@ -66,7 +59,7 @@ struct OrderTests {
         #expect(await submit([[]], storage).map(\.count) == [0])
     }
 
-    @Test("An order that fails undoes itself alone, not its group or the others")
+    @Test("A failed order undoes only itself")
     func failing() async throws {
         let storage = try fixture.open()
         let unfinished = try storage.stage()
@@ -85,7 +78,31 @@ struct OrderTests {
         try expectSound(storage)
     }
 
-    @Test("An order that fails with rows and a file behind it takes both back")
+    @Test("A failed change does not undo its batch", arguments: [true, false])
+    func batches(hasWritten: Bool) async throws {
+        let storage = try fixture.open()
+        async let first = storage.put("x", "first")
+        let failure: Result<Void, StorageError> = await withCheckedContinuation { continuation in
+            storage.writer.submit(urgent: false) { connection throws(StorageError) in
+                if hasWritten { try connection.execute("INSERT INTO hosts (name) VALUES ('half')") }
+                throw .readOnly(path: "test")
+            } completion: { result in
+                continuation.resume(returning: result)
+            }
+        }
+        async let third = storage.put("y", "third")
+        _ = try await (first, third)
+        #expect(throws: StorageError.readOnly(path: "test")) { try failure.get() }
+        #expect(try storage.text("first") == "x")
+        #expect(try storage.text("third") == "y")
+        #expect(try storage.shares().hosts.map(\.name) == ["example.com"])
+        let half = Query("SELECT count(*) FROM hosts WHERE name = 'half'")
+        #expect(try storage.session.reader.withLock { try $0.integer(half) } == 0)
+        let totals = try storage.totals()
+        #expect(totals.entries == 2 && totals.objects == 2 && totals.stored == 2)
+    }
+
+    @Test("A late failure removes rows and file of its order")
     func failingLate() async throws {
         let storage = try fixture.open()
         try storage.writer.perform { connection throws(StorageError) in
@@ -107,7 +124,7 @@ struct OrderTests {
         try expectSound(storage)
     }
 
-    @Test("A failed commit removes every file that it had put in place")
+    @Test("A failed commit removes its published files")
     func failedCommit() async throws {
         let storage = try fixture.open()
         try await storage.put("old", "old")
@@ -122,17 +139,17 @@ struct OrderTests {
         #expect(try storage.text("old") == "old")
     }
 
-    @Test("An object larger than the cache is refused; what came with it is stored")
+    @Test("An object larger than the cache is refused")
     func tooLarge() async throws {
         let storage = try fixture.open { $0.sizeLimit = 10 }
         let outcomes = await submit(
             [[try order("small", "a", storage), try order("much too large", "b", storage)]], storage)
         #expect(throws: StorageError.objectTooLarge(size: 14, limit: 10)) { try outcomes[0][1].get() }
         #expect(try outcomes[0][0].get()?.key.key == "a")
-        #expect(try storage.text("a") == "small")
+        #expect(try storage.text("a") == "small" && fixture.leftovers() == [])
     }
 
-    @Test("What was made from an original that another order replaces is not stored")
+    @Test("A variant of a replaced original is not stored")
     func outdated() async throws {
         let storage = try fixture.open()
         let old = try #require(try await storage.put("old", "k"))
@@ -145,7 +162,7 @@ struct OrderTests {
         try expectSound(storage)
     }
 
-    @Test("Entries are renewed and files are kept by orders")
+    @Test("Orders renew entries and keep files")
     func renewing() async throws {
         let storage = try fixture.open()
         let entry = try #require(try await storage.put("a", "a"))
@@ -170,7 +187,7 @@ struct OrderTests {
         try expectSound(storage)
     }
 
-    @Test("Equal bytes that are written anew under another key change nothing in that")
+    @Test("Rewritten equal bytes do not disturb other entries")
     func renewingShared() async throws {
         let storage = try fixture.open()
         let entry = try #require(try await storage.put("same", "a"))
@@ -194,7 +211,7 @@ struct OrderTests {
         try expectSound(storage)
     }
 
-    @Test("A directory deleted before the orders is made anew, and all of them are carried out")
+    @Test("Orders recreate a deleted directory")
     func deleted() async throws {
         let storage = try fixture.open()
         try await storage.put("before", "before")
@@ -209,7 +226,7 @@ struct OrderTests {
         try expectSound(storage)
     }
 
-    @Test("A file that was stored under another key and evicted is stored again from its open bytes")
+    @Test("A staged file can be stored again after its eviction")
     func evicted() async throws {
         let storage = try fixture.open()
         let object = try staged("a", storage)
@@ -220,7 +237,7 @@ struct OrderTests {
         #expect(try storage.text("b") == "a")
     }
 
-    @Test("A damaged index is rebuilt under the orders, once for all of them")
+    @Test("A damaged index is rebuilt once for all orders")
     func healing() async throws {
         let notices = NoticeBox()
         let storage = try fixture.open { $0.notice = notices.add }
@@ -243,7 +260,7 @@ struct OrderTests {
         try expectSound(storage)
     }
 
-    @Test("Commits that wait for the disk store the same")
+    @Test("Durable commits store the same")
     func durable() async throws {
         let storage = try fixture.open { $0.synchronizes = true }
         let outcomes = await submit(try (0..<20).map { [try order("\($0)", "\($0)", storage)] }, storage)
@@ -263,7 +280,7 @@ struct OrderTests {
         #expect(other.commitsOfOthers - before < 64)
     }
 
-    @Test("A look-up tells what is absent from what cannot be used")
+    @Test("A look-up tells absent entries from unusable ones")
     func lookUp() async throws {
         let storage = try fixture.open()
         for number in 0..<600 {
@@ -283,7 +300,7 @@ struct OrderTests {
         #expect(kinds == (0..<700).map { $0 >= 600 ? "absent" : $0 % 2 == 0 || $0 == 1 ? "unusable" : "\($0)" })
     }
 
-    @Test("A lock file that is empty counts no commits, and is not read through memory until it has the count")
+    @Test("An empty lock file counts no commits")
     func shortLockFile() throws {
         let path = fixture.directory.path("lock").path
         let file = FileLock(try FileDescriptor.open(path, O_RDWR | O_CREAT, mode: 0o600))
@@ -301,7 +318,7 @@ struct OrderTests {
     }
 }
 
-@Suite("When the index writer commits", .bounded)
+@Suite("The commit schedule of the index writer", .bounded)
 struct JobQueueTests {
     private func jobs(_ rows: [Int]) -> [IndexJob] {
         let renewal = EntryRenewal(expiration: .days(1), extending: .none)
@@ -315,7 +332,7 @@ struct JobQueueTests {
         return nil
     }
 
-    @Test("What can wait is committed at its time, and calls the thread once")
+    @Test("Jobs that can wait are committed at their time")
     func waiting() throws {
         var queue = JobQueue()
         let long = Company(rows: 256, span: .seconds(60))
@@ -337,7 +354,7 @@ struct JobQueueTests {
 
     private struct Failure: Error {}
 
-    @Test("What is urgent is committed at once, with what waits")
+    @Test("An urgent job is committed at once with the waiting ones")
     func urgent() throws {
         var queue = JobQueue()
         _ = queue.add(jobs([1, 2]), Company(rows: 256, span: .seconds(60)))
@@ -349,7 +366,7 @@ struct JobQueueTests {
         #expect(count(batch) == 5)
     }
 
-    @Test("A batch has 256 rows, and no part of a group; the rest follows without a wait")
+    @Test("A batch has at most 256 rows and whole groups")
     func full() throws {
         var queue = JobQueue()
         _ = queue.add(jobs([200, 56, 1, 300, 7]), .many)
@@ -360,7 +377,7 @@ struct JobQueueTests {
         guard case .stop = end else { throw Failure() }
     }
 
-    @Test("What comes while the thread is at work needs no call, and what is put back goes first")
+    @Test("Jobs that are put back go first")
     func working() throws {
         var queue = JobQueue()
         let many = jobs([1, 2, 3])

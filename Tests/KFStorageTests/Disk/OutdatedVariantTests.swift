@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Variants of originals that change", .bounded)
+@Suite("Variants of replaced originals", .bounded)
 struct OutdatedVariantTests {
     private let fixture: DiskStorageFixture
 
@@ -15,7 +15,7 @@ struct OutdatedVariantTests {
         try storage.verify(repairs: false) { _ in }.counts.mapValues(\.found)
     }
 
-    @Test("What was made of an original that has been replaced meanwhile is not stored")
+    @Test("A variant of a replaced original is not stored")
     func refused() async throws {
         let storage = try fixture.open()
         let old = digest("old")
@@ -33,7 +33,7 @@ struct OutdatedVariantTests {
         #expect(try damage(storage).isEmpty)
     }
 
-    @Test("An original that comes after its variants sends away those that were made of another")
+    @Test("A new original removes variants of another one")
     func swept() async throws {
         let storage = try fixture.open()
         for (identifier, text) in [("blur:2", "old"), ("blur:3", "new")] {
@@ -50,7 +50,7 @@ struct OutdatedVariantTests {
         #expect(try damage(storage).isEmpty)
     }
 
-    @Test("A variant that another process stored goes with its original")
+    @Test("A variant stored by another process goes with its original")
     func ofOthers() async throws {
         let (storage, other) = (try fixture.open(), try fixture.open())
         try await storage.put("old", "key")
@@ -72,7 +72,7 @@ struct OutdatedVariantTests {
         #expect(try damage(storage).isEmpty)
     }
 
-    @Test("verify finds a variant that was stored after its original was replaced")
+    @Test("Verification finds a variant of a replaced original")
     func found() async throws {
         let storage = try fixture.open()
         try await storage.put("new", "key")

@@ -39,12 +39,7 @@ struct PartialTests {
         return "\(fixture.root)/v1/partial/\(name)"
     }
 
-    private func age(_ path: String, by seconds: Int) throws {
-        var times = [timespec](repeating: timespec(tv_sec: time(nil) - seconds, tv_nsec: 0), count: 2)
-        #expect(utimensat(AT_FDCWD, path, &times, 0) == 0)
-    }
-
-    @Test("What was kept is continued by another session, more than once, and stored under the hash of all of it")
+    @Test("An interrupted body is continued by other sessions")
     func resumed() async throws {
         try interrupted("abc", fixture.open())
         do {
@@ -59,9 +54,7 @@ struct PartialTests {
         #expect(third.size == 6)
         try third.write("ghij")
         try third.finish(synchronize: false)
-        var entry = EntryFacts()
-        entry.fileExtension = "png"
-        let stored = try #require(try await storage.store(third, for: key, entry, urgent: true))
+        let stored = try #require(try await storage.store(third, for: key, .picture(), urgent: true))
         #expect(stored.object.digest == Self.digest("abcdefghij"))
         #expect(try storage.text(key.key) == "abcdefghij")
         #expect(try files() == [])
@@ -69,7 +62,7 @@ struct PartialTests {
         #expect(mode as? Int == 0o444)
     }
 
-    @Test("A body that is let go without being kept leaves nothing")
+    @Test("A body that is not kept leaves no file")
     func discarded() throws {
         let storage = try fixture.open()
         do { try storage.beginPartial(for: key, facts).write("abc") }
@@ -77,7 +70,7 @@ struct PartialTests {
         #expect(try storage.takePartial(for: key, request: facts.request) == nil)
     }
 
-    @Test("Another request's body is not continued, and goes")
+    @Test("A body of another request is discarded")
     func otherRequest() throws {
         let storage = try fixture.open()
         try interrupted("abc", storage)
@@ -85,7 +78,7 @@ struct PartialTests {
         #expect(try files() == [])
     }
 
-    @Test("Another key's body is not found")
+    @Test("A body of another key is not found")
     func otherKey() throws {
         let storage = try fixture.open()
         try interrupted("abc", storage)
@@ -93,7 +86,7 @@ struct PartialTests {
         #expect(try files().count == 2)
     }
 
-    @Test("A body that is being written is nobody else's: the second writer gets an ordinary file")
+    @Test("A body has one writer at a time")
     func busy() throws {
         let storage = try fixture.open()
         let first = try storage.beginPartial(for: key, facts)
@@ -111,7 +104,7 @@ struct PartialTests {
     }
 
     @Test(
-        "Damage is seen, and goes",
+        "A damaged body is discarded",
         arguments: ["facts gone", "facts cut", "facts empty", "too long", "empty", "link", "fifo", "directory", "old"])
     func damaged(_ damage: String) throws {
         let storage = try fixture.open()
@@ -124,7 +117,7 @@ struct PartialTests {
         case "facts empty": #expect(truncate(body + ".facts", 0) == 0)
         case "too long": #expect(truncate(body, 11) == 0)
         case "empty": #expect(truncate(body, 0) == 0)
-        case "old": try age(body, by: 86_500)
+        case "old": try setAge(86_500, of: body)
         default:
             #expect(unlink(body) == 0)
             switch damage {
@@ -140,14 +133,14 @@ struct PartialTests {
         if damage == "link" { #expect(FileManager.default.fileExists(atPath: fixture.root + "/elsewhere")) }
     }
 
-    @Test("Facts that would break their lines are not written down")
+    @Test("Facts with line breaks are not stored")
     func lines() throws {
         let storage = try fixture.open()
         let odd = Self.facts(url: "http://h/a\n", total: nil)
         #expect(try storage.beginPartial(for: key, odd).name.hasPrefix("tmp/"))
     }
 
-    @Test("A day after the last byte the next writer removes it, and facts alone after an hour")
+    @Test("A day-old body is removed")
     func reaped() async throws {
         let storage = try fixture.open()
         try interrupted("abc", storage)
@@ -156,18 +149,18 @@ struct PartialTests {
         let foreign = "\(fixture.root)/v1/partial/notes.facts"
         for file in [alone, foreign] {
             try "x".write(toFile: file, atomically: false, encoding: .utf8)
-            try age(file, by: 90_000)
+            try setAge(90_000, of: file)
         }
-        try age(body, by: 86_300)
+        try setAge(86_300, of: body)
         try await fixture.open().put("x", "k")
         #expect(try files().count == 3)
-        try age(body, by: 86_500)
+        try setAge(86_500, of: body)
         try await fixture.open().put("y", "l")
         // Other names are not kf's.
         #expect(try files() == ["notes.facts"])
     }
 
-    @Test("Interrupted bodies count in the limit; the oldest go first")
+    @Test("Interrupted bodies count in the size limit")
     func limited() async throws {
         let storage = try fixture.open { $0.sizeLimit = 40 }
         try interrupted(String(repeating: "a", count: 10), storage)
@@ -183,7 +176,7 @@ struct PartialTests {
         #expect(try files() == [])
     }
 
-    @Test("Removing a source, or everything, takes its interrupted body along")
+    @Test("Removing a source removes its interrupted body")
     func removed() throws {
         let storage = try fixture.open()
         try interrupted("abc", storage)
@@ -199,19 +192,19 @@ struct PartialTests {
         #expect(try files() == [])
     }
 
-    @Test("Removing what has expired takes bodies along that are a day old, and no others")
+    @Test("Only a day-old body counts as expired")
     func expired() throws {
         let storage = try fixture.open()
         try interrupted("abc", storage)
         #expect(try storage.removeExpired() == Removal())
-        try age(onlyBody(), by: 86_500)
+        try setAge(86_500, of: onlyBody())
         let one = Removal(partial: 3)
         #expect(try storage.removeExpired(dryRun: true) == one)
         #expect(try storage.removeExpired() == one)
         #expect(try files() == [])
     }
 
-    @Test("Evicting to a size counts bodies, and leaves them a quarter of it")
+    @Test("An eviction leaves interrupted bodies a quarter of the size")
     func evictedTo() async throws {
         let storage = try fixture.open()
         try interrupted("0123456789", storage)
@@ -222,7 +215,7 @@ struct PartialTests {
         #expect(try files() == [] && storage.storedSize() == 20)
     }
 
-    @Test("A body counts in the limit while it grows, and no longer when it is gone or stored")
+    @Test("A growing body counts in the size limit")
     func growing() async throws {
         let storage = try fixture.open { $0.sizeLimit = 40 }
         try await storage.put(String(repeating: "b", count: 20), "k1")
@@ -237,7 +230,7 @@ struct PartialTests {
         #expect(!storage.isOverLimit)
     }
 
-    @Test("An abandoned body has no name any more, and can still be read")
+    @Test("An abandoned body can still be read")
     func abandoned() throws {
         let storage = try fixture.open()
         let object = try storage.beginPartial(for: key, facts)

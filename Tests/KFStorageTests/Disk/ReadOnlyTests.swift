@@ -5,14 +5,14 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("An index that is read where nothing can be written", .bounded)
+@Suite("Indexes that can only be read", .bounded)
 struct ReadOnlyTests {
     private let fixture: DiskStorageFixture
 
     init() throws { fixture = try DiskStorageFixture() }
 
     @Test(
-        "What counts as a place that cannot be written",
+        "Some errors mean that a place cannot be written",
         arguments: [
             (StorageError.system(call: "open", path: "", errno: EROFS), true),
             (.system(call: "open", path: "", errno: EACCES), true),
@@ -24,7 +24,7 @@ struct ReadOnlyTests {
         ])
     func readOnly(_ error: StorageError, _ isReadOnly: Bool) { #expect(error.isReadOnly == isReadOnly) }
 
-    @Test("A log without its shared memory is read in a private copy")
+    @Test("A log without shared memory is read in a copy")
     func copied() async throws {
         let storage = try fixture.open()
         try await storage.put("folded", "a")
@@ -42,7 +42,7 @@ struct ReadOnlyTests {
         #expect(try storage.text("b") == "in the log")
     }
 
-    @Test("A log that is begun anew meanwhile belongs to another index")
+    @Test("A restarted log belongs to another version of the index")
     func state() async throws {
         let storage = try fixture.open()
         try await storage.put("x", "a")

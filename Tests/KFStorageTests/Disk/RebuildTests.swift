@@ -5,14 +5,12 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("A damaged index is rebuilt from what can be read of it", .bounded)
+@Suite("Rebuilding a damaged index", .bounded)
 struct RebuildTests {
     private let fixture: DiskStorageFixture
     private static let page = 4096
 
     init() throws { fixture = try DiskStorageFixture() }
-
-    private var index: String { "\(fixture.root)/v1/index.sqlite" }
 
     /// An index of some dozen pages that is one file.
     private func fill(_ count: Int = 300) async throws {
@@ -22,15 +20,11 @@ struct RebuildTests {
         storage.writer.flush(truncating: true)
     }
 
-    private func change(_ sql: String) throws {
-        try Connection(path: index, mode: .readWrite).execute(sql)
-    }
-
     private func edit(_ change: (inout Data) throws -> Void) throws {
-        for suffix in ["-wal", "-shm"] { unlink(index + suffix) }
-        var data = try Data(contentsOf: URL(fileURLWithPath: index))
+        for suffix in ["-wal", "-shm"] { unlink(fixture.index + suffix) }
+        var data = try Data(contentsOf: URL(fileURLWithPath: fixture.index))
         try change(&data)
-        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: index))
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: fixture.index))
         try file.write(contentsOf: data)
         try file.truncate(atOffset: UInt64(data.count))
         try file.close()
@@ -65,7 +59,7 @@ struct RebuildTests {
         }
     }
 
-    @Test("Rows that lie before the asked ones, or are out of order, are damage")
+    @Test("Rows out of order are damage")
     func ascending() throws {
         var rows = AscendingRows("index", from: 5)
         #expect(throws: StorageError.corruptIndex(path: "index", detail: "its rows are out of order")) {
@@ -76,7 +70,7 @@ struct RebuildTests {
         #expect(rows.last == .max && rows.next(limit: 2) == nil)
     }
 
-    @Test("Pages in each other's places end no loop and no command", .timeLimit(.minutes(5)), arguments: 0..<12)
+    @Test("Swapped pages end no command in a loop", .timeLimit(.minutes(5)), arguments: 0..<12)
     func swapped(_ seed: Int) async throws {
         try await fill()
         var numbers = SplitMix(seed: UInt64(seed))
@@ -110,7 +104,7 @@ struct RebuildTests {
         try expectSound()
     }
 
-    @Test("Only what stands on the damaged page is lost; files that were handed out stay where they are")
+    @Test("Only entries on the damaged page are lost")
     func kept() async throws {
         try await fill()
         let before = try fixture.objects()
@@ -139,7 +133,7 @@ struct RebuildTests {
         try expectSound()
     }
 
-    @Test("A rebuilt index says of its entries what the damaged one said")
+    @Test("A rebuilt index has the same entries")
     func same() async throws {
         do {
             let storage = try fixture.open()
@@ -171,7 +165,7 @@ struct RebuildTests {
         try expectSound()
     }
 
-    @Test("One that damaged another is removed, so that they cannot pile up")
+    @Test("Only one damaged index is kept aside")
     func aside() async throws {
         try await fill(3)
         for _ in 0..<3 { try DiskStorage.rebuild(DiskStorage.Configuration(path: fixture.root)) }
@@ -180,7 +174,7 @@ struct RebuildTests {
         #expect(try fixture.open().totals().entries == 3)
     }
 
-    @Test("A bit in the header or the schema that SQLite calls an error of the statement is damage")
+    @Test("A damaged header is repaired")
     func header() async throws {
         try await fill(3)
         // The number of the file format.
@@ -194,13 +188,13 @@ struct RebuildTests {
     }
 
     @Test(
-        "A row in another's way is damage, and gives way",
+        "A row that violates a constraint is replaced",
         arguments: [
             "DELETE FROM entries WHERE key = 'key 1'", "DELETE FROM totals",
         ])
     func violated(_ sql: String) async throws {
         try await fill(3)
-        try change(sql)
+        try fixture.change(sql)
         let notices = NoticeBox()
         let storage = try fixture.open { $0.notice = notices.add }
         try await storage.put("other", "key 1") { $0.host = "new.example" }
@@ -210,7 +204,7 @@ struct RebuildTests {
         try expectSound()
     }
 
-    @Test("The log of an index that is gone is not replayed over the new one")
+    @Test("The log of a deleted index is not replayed")
     func staleLog() async throws {
         do {
             let storage = try fixture.open()
@@ -218,7 +212,7 @@ struct RebuildTests {
             // The last one to close keeps the log, as a crash does.
             #expect(storage.session.directory.logSize > 0)
         }
-        #expect(unlink(index) == 0)
+        #expect(unlink(fixture.index) == 0)
         let storage = try fixture.open()
         #expect(try storage.totals().entries == 0)
         try await storage.put("content", "k")
@@ -226,7 +220,7 @@ struct RebuildTests {
         #expect(try storage.session.makeReader().complaints() == [])
     }
 
-    @Test("A pattern that SQLite finds too long is no damage")
+    @Test("A pattern that is too long is not damage")
     func pattern() async throws {
         try await fill(3)
         let notices = NoticeBox()
@@ -243,7 +237,7 @@ struct RebuildTests {
         #expect(notices.all == [])
     }
 
-    @Test("While other processes have it open, the index stays, and the error says what to do")
+    @Test("An index in use by other processes is not rebuilt")
     func inUse() async throws {
         try await fill(3)
         let other = try fixture.open()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("A directory that several machines share", .bounded)
+@Suite("Directories shared by machines", .bounded)
 struct SharedDirectoryTests {
     private let directory: TemporaryDirectory
     private let root: String
@@ -56,7 +56,7 @@ struct SharedDirectoryTests {
         #expect(try text(at: "\(outside)/file") == "precious")
     }
 
-    @Test("Files are written into folders that are made, and read; other names are none")
+    @Test("A file is written and read back")
     func roundTrip() throws {
         #expect(try text("kf1/ac/ab/x") == nil)
         try write("one", to: "kf1/ac/ab/x")
@@ -66,7 +66,7 @@ struct SharedDirectoryTests {
         #expect(try names("kf1/tmp").isEmpty)
     }
 
-    @Test("A reader sees a file whole or not at all, also while one replaces it")
+    @Test("A reader sees only whole files")
     func whole() throws {
         try write("old", to: "ac/x")
         for name in ["ac/x", "ac/new"] {
@@ -83,7 +83,7 @@ struct SharedDirectoryTests {
         }
     }
 
-    @Test("A reader that has opened a file keeps it when it is replaced")
+    @Test("An open file survives its replacement")
     func opened() throws {
         try write("old", to: "ac/x")
         guard let file = try shared.open("ac/x") else {
@@ -95,7 +95,7 @@ struct SharedDirectoryTests {
         #expect(try text("ac/x") == "new")
     }
 
-    @Test("A write that fails leaves what was there, and no temporary file")
+    @Test("A failed write leaves the old file")
     func failed() throws {
         try write("old", to: "ac/x")
         let error = StorageError.system(call: "write", path: "p", errno: ENOSPC)
@@ -108,7 +108,7 @@ struct SharedDirectoryTests {
         #expect(try names("kf1/tmp").isEmpty)
     }
 
-    @Test("Without replacing, the first file stays, and its writer is not called")
+    @Test("Without replacing the first file stays")
     func replacing() throws {
         try write("one", to: "ac/x", replaces: false)
         try shared.write("ac/x", replaces: false) { _ throws(StorageError) in Issue.record("it was written") }
@@ -118,7 +118,7 @@ struct SharedDirectoryTests {
         #expect(try names("kf1/tmp").isEmpty)
     }
 
-    @Test("Many writers at once: the file is always one of theirs, whole")
+    @Test("Concurrent writers leave one whole file")
     func concurrent() async throws {
         let texts = (0..<8).map { String(repeating: "\($0)", count: 100_000) }
         let wrong = await withTaskGroup(of: Int.self) { group in
@@ -143,7 +143,7 @@ struct SharedDirectoryTests {
     // MARK: Links
 
     @Test(
-        "A link in the place of a folder is not followed, neither for reading nor for writing",
+        "A link in the place of a folder is not followed",
         arguments: ["ac", "ac/ab"])
     func folderLink(_ folder: String) throws {
         if folder == "ac/ab" { try write("x", to: "ac/x") }
@@ -164,7 +164,7 @@ struct SharedDirectoryTests {
         try expectUntouched()
     }
 
-    @Test("A link in the place of a file is not read; a write replaces the link and not its target")
+    @Test("A link in the place of a file is not read")
     func fileLink() throws {
         try write("x", to: "ac/y")
         #expect(symlink("\(outside)/file", "\(root)/ac/x") == 0)
@@ -177,7 +177,7 @@ struct SharedDirectoryTests {
     }
 
     @Test(
-        "Names do not lead out of the directory",
+        "No name leads out of the directory",
         arguments: ["../outside/file", "ac/../../outside/file", "/etc/passwd"])
     func escape(_ name: String) throws {
         try write("x", to: "ac/x")
@@ -190,7 +190,7 @@ struct SharedDirectoryTests {
         #expect(try !text(at: "/etc/passwd").contains("evil"))
     }
 
-    @Test("A folder, a socket or a pipe in the place of a file is none, and blocks no reader")
+    @Test("A folder or pipe in a file's place is refused")
     func otherKinds() throws {
         try write("x", to: "ac/x")
         #expect(mkdir("\(root)/ac/folder", 0o755) == 0 && mkfifo("\(root)/ac/pipe", 0o644) == 0)
@@ -206,14 +206,14 @@ struct SharedDirectoryTests {
 
     // MARK: The root
 
-    @Test("A missing root is created, with all that is below it, if that is wanted")
+    @Test("A missing root can be created")
     func creates() throws {
         let path = directory.path("missing").path
         try write("x", to: "ac/x", in: SharedDirectory(path, creates: true))
         #expect(try text(at: "\(path)/ac/x") == "x")
     }
 
-    @Test("Otherwise a missing root is an error that a missing file is not, and nothing is created")
+    @Test("A missing root is an error")
     func missing() throws {
         let path = directory.path("missing").path
         let other = SharedDirectory(path, creates: false)
@@ -245,15 +245,10 @@ struct SharedDirectoryTests {
         try setAge(age, of: "\(root)/\(name)")
     }
 
-    private func setAge(_ age: Int, of path: String) throws {
-        let then = timespec(tv_sec: time(nil) - age, tv_nsec: 0)
-        try #require(utimensat(AT_FDCWD, path, [then, then], AT_SYMLINK_NOFOLLOW) == 0)
-    }
-
     /// Opens the directory as a writer, which removes what killed writers have left.
     private func sweep() throws { #expect(try text("ac/z", in: SharedDirectory(root, creates: true)) == nil) }
 
-    @Test("A writer removes day-old files of killed writers, a reader none")
+    @Test("A writer removes day-old temporary files")
     func sweepsOwn() throws {
         try write("x", to: "ac/x")
         try plant("kf1/tmp/\(Self.temporary)", age: Self.day + 60)
@@ -275,7 +270,7 @@ struct SharedDirectoryTests {
     }
 
     @Test(
-        "Files of other names and ages stay where they are",
+        "Files of other names and ages stay",
         arguments: [100, 2 * 86_400, 40_000 * 86_400, -2 * 86_400, -40_000 * 86_400, -200_000 * 86_400])
     func sweepsNothingElse(_ age: Int) throws {
         try write("x", to: "ac/x")
@@ -296,7 +291,7 @@ struct SharedDirectoryTests {
         #expect(try ["", "tmp", "kf1", "kf1/tmp"].map { try names($0).sorted() } == before)
     }
 
-    @Test("A sweep removes no link, folder or pipe of its name")
+    @Test("A sweep removes no link, folder or pipe")
     func sweepsFilesOnly() throws {
         try write("x", to: "ac/x")
         let names = (0..<3).map { "\(root)/kf1/tmp/kf-upload-000000000000000\($0)" }
@@ -309,7 +304,7 @@ struct SharedDirectoryTests {
         try expectUntouched()
     }
 
-    @Test("A temporary folder that is a link is not swept")
+    @Test("A linked temporary folder is not swept")
     func sweptLink() throws {
         let old = "\(outside)/\(Self.temporary)"
         try "old".write(toFile: old, atomically: false, encoding: .utf8)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Bodies that are hashed while they are written", .bounded, .serialized)
+@Suite("Staged bodies", .bounded, .serialized)
 struct StagedObjectTests {
     private let fixture: DiskStorageFixture
     private static let body = PatternedBytes.make(6_000_000)
@@ -43,7 +43,7 @@ struct StagedObjectTests {
         return (StagedObject(storage.session.directory, partial: "partial/limited", file, log), record, raw)
     }
 
-    @Test("Pieces of any length make the file and its hash", arguments: [1000, 16_384, 131_072, 300_001, 6_000_000])
+    @Test("The pieces of a body do not change its hash", arguments: [1000, 16_384, 131_072, 300_001, 6_000_000])
     func pieces(_ step: Int) throws {
         let object = try fixture.open().stage()
         try write(by: step, to: object)
@@ -55,7 +55,7 @@ struct StagedObjectTests {
         #expect(mapped)
     }
 
-    @Test("More bodies at once than there are buffers")
+    @Test("More bodies can be staged than there are buffers")
     func many() throws {
         let storage = try fixture.open()
         let objects = try (0..<40).map { _ in try storage.stage() }
@@ -70,7 +70,7 @@ struct StagedObjectTests {
         }
     }
 
-    @Test("The process has a fixed number of buffers, and gets them back")
+    @Test("The number of buffers is fixed")
     func buffers() throws {
         var held: [BodyBuffer] = []
         while held.count < 100, let buffer = BodyBuffer.take() { held.append(buffer) }
@@ -83,7 +83,7 @@ struct StagedObjectTests {
         #expect(object.digest == digest)
     }
 
-    @Test("A reader sees all bytes in order, and no reader of the beginning is set behind it")
+    @Test("A reader sees all bytes in order")
     func reader() throws {
         let object = try fixture.open().stage()
         object.setReader(CollectingReader())
@@ -94,7 +94,7 @@ struct StagedObjectTests {
         #expect(PatternedBytes.areEqual(reader.bytes, bytes))
     }
 
-    @Test("A checkpoint confirms bytes that are in the file, at any moment")
+    @Test("A checkpoint confirms only bytes in the file")
     func checkpoints() throws {
         let (object, record, file) = try limited(try fixture.open(), to: bytes.count)
         var seen = 0
@@ -120,7 +120,7 @@ struct StagedObjectTests {
     }
 
     @Test(
-        "When the disk takes no more, what the earlier calls appended comes back",
+        "Bytes written before the disk was full come back",
         arguments: [0, 100_000, 300_000, 1_000_000, 1_053_000, 3_000_000], [16_384, 200_000])
     func full(limit: Int, step: Int) throws {
         let (object, _, _) = try limited(try fixture.open(), to: limit)
@@ -136,7 +136,7 @@ struct StagedObjectTests {
         #expect(try PatternedBytes.areEqual(object.loadWritten(), bytes[..<min(taken, bytes.count)]))
     }
 
-    @Test("When the end of a body does not fit, all of it comes back")
+    @Test("A body whose end does not fit comes back whole")
     func fullAtTheEnd() throws {
         let (object, _, _) = try limited(try fixture.open(), to: bytes.count - 1)
         try write(by: 16_384, to: object)
@@ -145,7 +145,7 @@ struct StagedObjectTests {
     }
 
     @Test(
-        "A body whose disk failed keeps a checkpoint of what is in the file",
+        "A body on a full disk keeps a checkpoint",
         arguments: [300_000, 1_053_000, 3_000_000])
     func keptAfterFailure(limit: Int) throws {
         let (object, record, _) = try limited(try fixture.open(), to: limit)

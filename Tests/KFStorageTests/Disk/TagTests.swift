@@ -1,6 +1,5 @@
 import Foundation
 import Support
-import Synchronization
 import Testing
 
 @testable import KFStorage
@@ -14,22 +13,16 @@ struct TagTests {
 
     init() throws { fixture = try DiskStorageFixture() }
 
-    private var index: String { "\(fixture.root)/v1/index.sqlite" }
-
     private func integer(_ query: Query) throws -> Int64 {
-        try Connection(path: index, mode: .readOnly).integer(query)
+        try Connection(path: fixture.index, mode: .readOnly).integer(query)
     }
 
     private func keys(tagged tags: String..., in storage: DiskStorage? = nil) throws -> [String] {
         var query = EntryQuery()
         query.filter.tags = tags
-        let names = Mutex<[String]>([])
-        try (storage ?? fixture.open()).eachEntry(query) { entry in
-            #expect(Set(tags).isSubset(of: entry.tags))
-            names.withLock { $0.append(entry.key.description) }
-            return true
-        }
-        return names.withLock { $0 }
+        let entries = try (storage ?? fixture.open()).list(query)
+        #expect(entries.allSatisfy { Set(tags).isSubset(of: $0.tags) })
+        return entries.map(\.key.description)
     }
 
     private func fill(_ keys: String...) async throws -> DiskStorage {
@@ -38,7 +31,7 @@ struct TagTests {
         return storage
     }
 
-    @Test("The first tag makes the tables and the format; before it there is neither, and a filter finds nothing")
+    @Test("The first tag creates the tables of tags")
     func first() async throws {
         let storage = try await fill("a", "b")
         #expect(try keys(tagged: "site") == [])
@@ -55,7 +48,7 @@ struct TagTests {
         #expect(try storage.verify(repairs: false) { _ in }.isClean)
     }
 
-    @Test("A second tagging of the same entries writes nothing")
+    @Test("Repeated tagging writes nothing")
     func again() async throws {
         let storage = try await fill("a")
         try storage.tag([EntryKey(key: "a")], ["site"])
@@ -64,7 +57,7 @@ struct TagTests {
         #expect(try fixture.open().session.commits.others == commits)
     }
 
-    @Test("New bytes keep the tags; removals of every kind delete them, also before the same key comes again")
+    @Test("Removing an entry removes its tags")
     func removal() async throws {
         for remove: (DiskStorage) throws -> Void in [
             { _ = try $0.removeVariants(of: EntryKey(key: "a")) }, { _ = try $0.removeAll() },
@@ -106,7 +99,7 @@ struct TagTests {
         #expect(try integer(Self.version) == Int64(Schema.tagged))
     }
 
-    @Test("Tags that another program left without an entry are found and removed")
+    @Test("Tags without an entry are found and removed")
     func stray() async throws {
         let storage = try await fill("a")
         try storage.tag([EntryKey(key: "a")], ["site"])
@@ -119,24 +112,19 @@ struct TagTests {
         #expect(try storage.verify(repairs: false) { _ in }.isClean && keys(tagged: "site") == ["a"])
     }
 
-    @Test("Tables of tags in an index of the format without them are not kf's")
+    @Test("Tables of tags in an untagged format are refused")
     func foreign() async throws {
         let storage = try await fill("a")
         try storage.tag([EntryKey(key: "a")], ["site"])
-        try Connection(path: index, mode: .readWrite).execute("PRAGMA user_version = \(Schema.version)")
+        try fixture.change("PRAGMA user_version = \(Schema.version)")
         #expect(throws: StorageError.self) { try fixture.open { $0.readOnly = true } }
     }
 
-    @Test("Processes that tag at once make the tables once")
+    @Test("Concurrent tagging creates the tables once")
     func together() async throws {
         _ = try await fill("a", "b")
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for number in 0..<6 {
-                group.addTask {
-                    try fixture.open().tag([EntryKey(key: "a"), EntryKey(key: "b")], ["tag \(number)", "all"])
-                }
-            }
-            try await group.waitForAll()
+        try await concurrently(6) { number in
+            try fixture.open().tag([EntryKey(key: "a"), EntryKey(key: "b")], ["tag \(number)", "all"])
         }
         #expect(try keys(tagged: "all", "tag 0", "tag 5") == ["a", "b"])
         #expect(try integer(Self.rows) == 14)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Expiration")
+@Suite("Expirations")
 struct StorageExpirationTests {
     private let now = Timestamp(milliseconds: 1_000_000)
 
@@ -16,7 +16,7 @@ struct StorageExpirationTests {
     }
 
     @Test(
-        "Absurd spans saturate instead of wrapping",
+        "Absurdly long spans saturate",
         arguments: [
             StorageExpiration.seconds(1e300), .seconds(.infinity), .days(.max), .date(.distantFuture), .never,
         ])
@@ -24,12 +24,12 @@ struct StorageExpirationTests {
         #expect(expiration.expiry(from: now) == .distantFuture)
     }
 
-    @Test("A span that is no number, or negative, is over at once", arguments: [Double.nan, -1, -Double.infinity])
+    @Test("A negative or undefined span has expired", arguments: [Double.nan, -1, -Double.infinity])
     func nonsense(_ seconds: Double) {
         #expect(StorageExpiration.seconds(seconds).isExpired(at: now))
     }
 
-    @Test("Extending gives the original span again, another one, or nothing")
+    @Test("Extending repeats or replaces the original span")
     func extending() {
         let read = now.advanced(by: 500)
         #expect(ExpirationExtending.none.expiry(after: read, timeToLive: 2000, current: now) == now)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Claims of names", .bounded)
+@Suite("The table of claimed names", .bounded)
 struct ClaimTableTests {
-    @Test("The first owner keeps a name, in memory and in the temporary database")
+    @Test("The first owner keeps a name")
     func first() {
         let table = ClaimTable(limit: 100)
         for name in 0..<UInt64(20_000) { #expect(table.claim(name, for: name + 7) == name + 7) }

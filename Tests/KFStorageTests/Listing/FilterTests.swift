@@ -1,6 +1,5 @@
 import Foundation
 import Support
-import Synchronization
 import Testing
 
 @testable import KFStorage
@@ -11,37 +10,21 @@ struct FilterTests {
 
     init() throws { fixture = try DiskStorageFixture() }
 
-    private func list(_ storage: DiskStorage, _ filter: EntryFilter) throws -> [String] {
-        var query = EntryQuery()
-        query.filter = filter
-        let names = Mutex<[String]>([])
-        try storage.eachEntry(query) { entry in
-            names.withLock { $0.append(entry.key.description) }
-            return true
-        }
-        return names.withLock { $0 }
-    }
-
     /// The names that a listing, a rehearsed removal, sums and a verification select: all of them the same number.
     private func selected(_ change: (inout EntryFilter) -> Void) throws -> [String] {
         var filter = EntryFilter()
         change(&filter)
         let storage = try fixture.open()
-        let listed = try list(storage, filter)
+        var query = EntryQuery()
+        query.filter = filter
+        let listed = try storage.list(query).map(\.key.description)
         var removed: [String] = []
         let removal = try storage.remove(matching: filter, dryRun: true) { removed.append($0.description) }
         #expect(removed.sorted() == listed.sorted() && removal.entries == listed.count)
         #expect(try storage.summary(of: filter).totals.entries == listed.count)
         #expect(try storage.verify(filter, repairs: false) { _ in }.entries == listed.count)
-        var limited = EntryQuery()
-        limited.filter = filter
-        limited.limit = 100
-        let count = Mutex(0)
-        try storage.eachEntry(limited) { _ in
-            count.withLock { $0 += 1 }
-            return true
-        }
-        #expect(count.withLock { $0 } == listed.count)
+        query.limit = 100
+        #expect(try storage.list(query).count == listed.count)
         return listed
     }
 
@@ -62,7 +45,7 @@ struct FilterTests {
         fixture.time.advance(seconds: 10)
     }
 
-    @Test("A key selects the entries of all requesters; a key with a digest selects its own")
+    @Test("A key selects the entries of all its users")
     func keys() async throws {
         try await fill()
         let one = ["http://a/1.png", "http://a/1.png@resize:4x4,none|>encode:webp,quality=80"]
@@ -84,7 +67,7 @@ struct FilterTests {
         #expect(try selected { $0.keys = KeyChoice(globs: ["http://?/[13].png"]) }.count == 3)
     }
 
-    @Test("The choice of keys in memory is that in SQL")
+    @Test("A choice of keys is the same in memory and in SQL")
     func memory() {
         var filter = EntryFilter()
         filter.keys = KeyChoice(keys: ["k"], globs: ["a*"])
@@ -100,7 +83,7 @@ struct FilterTests {
         #expect(KeyChoice.base(of: "item#user=bob") == "item#user=bob", "a mark of the key's own")
     }
 
-    @Test("Format, size, expiry and processor; the identifier as a listing prints it, Vary's digest or not")
+    @Test("Every property of an entry can be filtered")
     func properties() async throws {
         try await fill()
         #expect(try selected { $0.format = "webp" }.count == 1)
@@ -117,9 +100,17 @@ struct FilterTests {
             try selected {
                 $0.format = "jpeg"; $0.largerThan = 10
             } == ["http://a/2.jpg"])
+        #expect(try selected { $0.glob = "*.png" }.count == 3)
+        #expect(try selected { $0.createdBefore = fixture.time.now }.count == 7)
+        #expect(try selected { $0.createdBefore = fixture.time.now.advanced(by: -10_001) } == [])
+        var filter = EntryFilter()
+        filter.host = HostPattern("a")
+        #expect(try selected { $0.host = filter.host } == ["http://a/1.png#user=0123456789abcdef0123456789abcdef"])
+        let storage = try fixture.open()
+        #expect(try storage.remove(matching: filter).entries == 1 && storage.totals().entries == 6)
     }
 
-    @Test("The sums over a selection are those of the whole cache when it selects everything")
+    @Test("The sums of all entries equal the totals")
     func sums() async throws {
         try await fill()
         let storage = try fixture.open()
@@ -135,8 +126,8 @@ struct FilterTests {
         #expect(found.ages == (try storage.ages()))
     }
 
-    @Test("Entries by the first digits of their content's hash")
-    func which() async throws {
+    @Test("A hash prefix selects the entries of its content")
+    func hashes() async throws {
         try await fill()
         let storage = try fixture.open()
         let entry = try #require(try await storage.put("one", "elsewhere"))

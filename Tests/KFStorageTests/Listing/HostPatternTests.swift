@@ -2,10 +2,10 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Patterns of hosts")
+@Suite("Host patterns")
 struct HostPatternTests {
     @Test(
-        "what can be a host is taken, in any case",
+        "A host or its wildcard is a pattern",
         arguments: [
             "example.com", "EXAMPLE.com", "*.example.com", "*", "*:80", "h:8080", "[::1]", "[::1]:80", "::1",
             "2001:db8::1", "[::ffff:1.2.3.4]", "127.0.0.1", "münchen.de", "local", "a_b", "example.com.",
@@ -16,7 +16,7 @@ struct HostPatternTests {
     }
 
     @Test(
-        "nothing else is",
+        "A malformed host is refused",
         arguments: [
             "", " ", "*.", "**", "a*", "*a", "a.*.b", "h:", "h:0", "h:65536", "h:-1", "h:+80", "h:٣", "[::1", "::1]",
             "[]",
@@ -24,7 +24,7 @@ struct HostPatternTests {
         ])
     func refused(text: String) { #expect(HostPattern(text) == nil) }
 
-    @Test("a pattern of one text has no wildcard, an accent on one neither")
+    @Test("Special characters of a literal text are escaped")
     func exact() {
         #expect(GlobText.exactly("a*b?c[d]") == "a[*]b[?]c[[]d]")
         #expect(GlobText.exactly("*\u{301}") == "[*]\u{301}")

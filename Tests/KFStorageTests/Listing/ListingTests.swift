@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Listing the cache", .bounded)
+@Suite("Listings of the cache", .bounded)
 struct ListingTests {
     private let fixture: DiskStorageFixture
 
@@ -16,12 +16,7 @@ struct ListingTests {
     ) throws -> [String] {
         var query = EntryQuery()
         change(&query)
-        let names = Mutex<[String]>([])
-        try storage.eachEntry(query) { entry in
-            names.withLock { $0.append(entry.key.description) }
-            return true
-        }
-        return names.withLock { $0 }
+        return try storage.list(query).map(\.key.description)
     }
 
     private func fill() async throws -> DiskStorage {
@@ -37,7 +32,7 @@ struct ListingTests {
         return try fixture.open()
     }
 
-    @Test("By key, size, age, use and hits, and each the other way round", arguments: [nil, 100])
+    @Test("Every order can be reversed", arguments: [nil, 100])
     func order(_ limit: Int?) async throws {
         let storage = try await fill()
         let expected: [(EntryOrder, [String])] = [
@@ -61,7 +56,7 @@ struct ListingTests {
         }
     }
 
-    @Test("A limit takes the first; a filter comes before it")
+    @Test("A limit applies after the filter")
     func limits() async throws {
         let storage = try await fill()
         #expect(
@@ -79,7 +74,7 @@ struct ListingTests {
             } == ["c"])
     }
 
-    @Test("Whoever has seen enough ends it")
+    @Test("A listing can be ended early")
     func enough() async throws {
         let storage = try await fill()
         let seen = Mutex(0)
@@ -90,7 +85,7 @@ struct ListingTests {
         #expect(seen.withLock { $0 } == 1)
     }
 
-    @Test("Parts of the index, sought apart, give what the whole gives")
+    @Test("Parts of the index rank like the whole")
     func parts() async throws {
         let storage = try fixture.open()
         for index in 0..<40 { try await storage.put(String(repeating: "x", count: 100 + index), "key \(index)") }
@@ -109,7 +104,7 @@ struct ListingTests {
         #expect(parts.sorted(by: sizes.isBefore).prefix(7).map(\.row) == whole.map(\.row))
     }
 
-    @Test("The largest come from the index over what is large, and without it when that is not enough")
+    @Test("The largest entries come from their own index")
     func largest() async throws {
         let storage = try fixture.open()
         let sizes = [10, 20, 300_000, 500_000, 400_000].shuffled()
@@ -119,12 +114,7 @@ struct ListingTests {
             asked.order = .size
             asked.limit = limit
             let query = asked
-            let listed = Mutex<[Int64]>([])
-            try storage.eachEntry(query) { entry in
-                listed.withLock { $0.append(entry.object.size) }
-                return true
-            }
-            #expect(listed.withLock { $0 } == sizes.sorted(by: >).prefix(limit).map(Int64.init))
+            #expect(try storage.list(query).map(\.object.size) == sizes.sorted(by: >).prefix(limit).map(Int64.init))
             let answers = try storage.session.reader.withLock { connection throws(StorageError) in
                 try connection.rankingOfLarge(query) != nil
             }

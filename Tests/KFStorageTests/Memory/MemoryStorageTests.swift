@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Memory storage", .bounded)
+@Suite("The memory storage", .bounded)
 struct MemoryStorageTests {
     private let time = TestClock()
 
@@ -15,7 +15,7 @@ struct MemoryStorageTests {
 
     private func key(_ name: String) -> EntryKey { EntryKey(key: name) }
 
-    @Test("A value is found under its key and no other")
+    @Test("A value is found only under its own key")
     func find() {
         let storage = storage()
         storage.store(1, for: key("a"), cost: 1)
@@ -25,7 +25,7 @@ struct MemoryStorageTests {
         #expect(storage.value(for: key("b")) == nil)
     }
 
-    @Test("What was used longest ago goes first when the costs pass the limit")
+    @Test("The least recently used value is evicted over the cost limit")
     func costLimit() {
         let storage = storage(cost: 10)
         for (index, name) in ["a", "b", "c"].enumerated() { storage.store(index, for: key(name), cost: 3) }
@@ -38,7 +38,7 @@ struct MemoryStorageTests {
         #expect(storage.totals == (3, 9))
     }
 
-    @Test("A value that grows drives others out, and one that would pass the limit alone does not grow")
+    @Test("A growing value evicts others")
     func growing() {
         let storage = storage(cost: 10)
         storage.store(1, for: key("a"), cost: 5)
@@ -52,7 +52,7 @@ struct MemoryStorageTests {
         #expect(storage.isCached(key("b")) && !storage.isCached(key("a")))
     }
 
-    @Test("A value that costs more than the limit is not kept and drives nothing out")
+    @Test("A value over the cost limit is not kept")
     func tooCostly() {
         let storage = storage(cost: 10)
         storage.store(1, for: key("a"), cost: 5)
@@ -61,7 +61,7 @@ struct MemoryStorageTests {
         #expect(!storage.isCached(key("b")))
     }
 
-    @Test("The count is limited too")
+    @Test("The number of values is limited")
     func countLimit() {
         let storage = storage(count: 2)
         for name in ["a", "b", "c"] { storage.store(0, for: key(name), cost: 1) }
@@ -69,7 +69,7 @@ struct MemoryStorageTests {
         #expect(!storage.isCached(key("a")))
     }
 
-    @Test("Reading extends a value's time, looking does not")
+    @Test("Reading extends the time of a value")
     func extending() {
         let storage = storage(seconds: 2)
         storage.store(1, for: key("read"), cost: 1)
@@ -97,7 +97,7 @@ struct MemoryStorageTests {
         return true
     }
 
-    @Test("What has expired is freed after the sweep's interval, though nothing is stored any more")
+    @Test("Expired values are swept without further stores")
     func sweep() async throws {
         let storage = storage(seconds: 10)
         storage.configuration.cleanInterval = .milliseconds(1)
@@ -114,7 +114,7 @@ struct MemoryStorageTests {
         }
     }
 
-    @Test("A new interval takes the place of the one that runs")
+    @Test("A new sweep interval replaces the running one")
     func newInterval() async throws {
         let storage = storage(seconds: 10)
         storage.configuration.cleanInterval = .seconds(Int64.max)
@@ -124,7 +124,7 @@ struct MemoryStorageTests {
         #expect(try await eventually { storage.totals == (0, 0) })
     }
 
-    @Test("Limits and expiration can be changed while it is in use")
+    @Test("Limits can be changed in use")
     func configure() {
         let storage = storage(cost: 100)
         for index in 0..<10 { storage.store(index, for: key("\(index)"), cost: 10) }
@@ -141,7 +141,7 @@ struct MemoryStorageTests {
         #expect(!storage.isCached(key("short")) && storage.isCached(key("9")))
     }
 
-    @Test("What was found elsewhere before a removal is not kept after it")
+    @Test("A value found before a removal is not kept")
     func removals() {
         let storage = storage()
         let before = storage.removals
@@ -154,7 +154,7 @@ struct MemoryStorageTests {
         #expect(storage.isCached(key("a")))
     }
 
-    @Test("A time of one's own beats the storage's; one for ever outlives every sweep")
+    @Test("A value's own expiration overrides the default")
     func ownTime() {
         let storage = storage(seconds: 10)
         storage.store(1, for: key("longer"), cost: 1, expiration: .seconds(20))
@@ -171,7 +171,7 @@ struct MemoryStorageTests {
         #expect(storage.value(for: key("far")) == 3)
     }
 
-    @Test("Extending on access: by another span, and from the moment of the read")
+    @Test("A read can extend a value by another span")
     func extendingBy() {
         let storage = storage(seconds: 10)
         storage.store(1, for: key("a"), cost: 1)
@@ -185,7 +185,7 @@ struct MemoryStorageTests {
         #expect(!storage.isCached(key("a")))
     }
 
-    @Test("An expired expiration stores nothing, and takes what was there away")
+    @Test("An expired expiration removes the value")
     func expired() {
         let storage = storage()
         storage.store(1, for: key("a"), cost: 1)
@@ -193,7 +193,7 @@ struct MemoryStorageTests {
         #expect(storage.totals == (0, 0))
     }
 
-    @Test("Replacing, removing and emptying keep the sums right")
+    @Test("Replacing and removing keep the sums correct")
     func sums() {
         let storage = storage()
         storage.store(1, for: key("a"), cost: 10)
@@ -208,7 +208,7 @@ struct MemoryStorageTests {
         #expect(storage.value(for: key("c")) == 4)
     }
 
-    @Test("Many tasks at once leave it within its limits")
+    @Test("Concurrent stores keep within the limits")
     func concurrent() async {
         let storage = storage(cost: 50)
         await withTaskGroup(of: Void.self) { group in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Waiting for a lock that another process holds", .bounded)
+@Suite("Waits for locks of other processes", .bounded)
 struct BoundedLockTests {
     private let directory: TemporaryDirectory
 
@@ -31,7 +31,7 @@ struct BoundedLockTests {
         try #require(throws: StorageError.self) { try lock.acquire(since: start) }
     }
 
-    @Test("A free lock is had at once, and is had by one")
+    @Test("A free lock is acquired by one holder")
     func free() throws {
         let (first, second) = (try lock(), try lock())
         try first.acquire()
@@ -42,7 +42,7 @@ struct BoundedLockTests {
         second.release()
     }
 
-    @Test("A lock that comes too late is given back")
+    @Test("A lock acquired too late is released")
     func late() throws {
         let holder = try file()
         #expect(try holder.tryAcquire(.exclusive, byte: 0))
@@ -56,7 +56,7 @@ struct BoundedLockTests {
         lock.release()
     }
 
-    @Test("Who waits has the lock as soon as it is released")
+    @Test("A waiter gets the lock when it is released")
     func released() async throws {
         let holder = try file()
         #expect(try holder.tryAcquire(.exclusive, byte: 0))
@@ -70,7 +70,7 @@ struct BoundedLockTests {
         #expect(try holder.tryAcquire(.exclusive, byte: 0))
     }
 
-    @Test("Threads of one process exclude each other, and each has its turn")
+    @Test("Threads of one process exclude each other")
     func threads() throws {
         let lock = try lock()
         let inside = Atomic(0)
@@ -90,7 +90,7 @@ struct BoundedLockTests {
         #expect(turns.load(ordering: .relaxed) == 1600)
     }
 
-    @Test("Cutting the patience short ends a wait that is under way")
+    @Test("A shortened patience ends a running wait")
     func cutShort() async throws {
         let holder = try file()
         #expect(try holder.tryAcquire(.exclusive, byte: 0))
@@ -104,7 +104,7 @@ struct BoundedLockTests {
         #expect(start.duration(to: .now) < .seconds(10))
     }
 
-    @Test("A patience with a deadline ends waits there; a later end does not put it off")
+    @Test("A deadline ends a wait")
     func deadline() {
         let start = ContinuousClock.now
         let patience = Patience(limit: .seconds(5), until: start + .seconds(7))
@@ -114,7 +114,7 @@ struct BoundedLockTests {
         #expect(patience.deadline(from: start + .seconds(4)) == start + .seconds(7))
     }
 
-    @Test("A wait begins anew with each sign of life, and with nothing else")
+    @Test("Each sign of life restarts the wait")
     func signs() throws {
         let holder = try file()
         let lock = BoundedLock(
@@ -139,7 +139,7 @@ struct BoundedLockTests {
         }
     }
 
-    @Test("A total limit bounds the wait for a holder that works")
+    @Test("A total limit bounds the wait")
     func longest() {
         let start = ContinuousClock.now
         let patience = Patience(limit: .seconds(5), longest: .seconds(8))
@@ -150,7 +150,7 @@ struct BoundedLockTests {
 
     private func described(_ lock: FileLock) -> String { LockHolder.describe(lock, byte: 0, isNoted: true) }
 
-    @Test("The message names the process that holds the lock, and that it is stopped")
+    @Test("The message names the process that holds the lock")
     func holder() async throws {
         let stopped = try RunningCommand("/bin/sh", ["-c", "kill -STOP $$"], environment: [:])
         defer { stopped.signal(SIGKILL) }

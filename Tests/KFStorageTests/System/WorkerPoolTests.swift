@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("A pool of threads", .bounded)
+@Suite("Pools of threads", .bounded)
 struct WorkerPoolTests {
     private final class Payload: Sendable {}
 
@@ -16,7 +16,7 @@ struct WorkerPoolTests {
         return gate
     }
 
-    @Test("lets a job go that has run, though others wait")
+    @Test("A finished job is released while others wait")
     func released() async {
         let pool = WorkerPool(label: "test", width: 1)
         weak var payload: Payload?
@@ -39,7 +39,7 @@ struct WorkerPoolTests {
         gate.signal()
     }
 
-    @Test("does not run a job whose task is cancelled while it waits for a thread")
+    @Test("A cancelled job does not run")
     func cancelled() async {
         let pool = WorkerPool(label: "test", width: 1)
         let gate = occupy(pool)

@@ -4,8 +4,8 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("Images that rest before another try", .bounded)
-struct RestQueueTests {
+@Suite("Jobs that wait for a retry", .bounded)
+struct RestingJobTests {
     private let transport = ManualTransport()
     private let fixture: ManagerFixture
     private let ended = EndedImages()
@@ -25,7 +25,7 @@ struct RestQueueTests {
 
     private func urls(_ numbers: Int...) -> [String] { numbers.map { "http://h/\($0).png" } }
 
-    @Test("They go on in the order of their turns, whenever they came")
+    @Test("Resting jobs go on in the order of their times")
     func order() async throws {
         for (number, milliseconds) in [60, 20, 80, 40, 0].enumerated() {
             rests.rest(try job(number), for: .milliseconds(milliseconds))
@@ -34,14 +34,14 @@ struct RestQueueTests {
         #expect(requested == urls(4, 1, 3, 0, 2))
     }
 
-    @Test("A hundred with the same turn all go on, each once")
+    @Test("A hundred jobs with equal times each go on once")
     func many() async throws {
         for number in 0..<100 { rests.rest(try job(number), for: .milliseconds(number % 3)) }
         #expect(await eventually { requested.count == 100 })
         #expect(Set(requested).count == 100)
     }
 
-    @Test("A span of zero, a negative one and a very long one are taken")
+    @Test("A zero, negative or very long rest is accepted")
     func spans() async throws {
         let long = try job(3)
         rests.rest(long, for: .seconds(Int64.max / 4))
@@ -53,7 +53,7 @@ struct RestQueueTests {
         rests.end()
     }
 
-    @Test("A forgotten one does not go on; the others do")
+    @Test("A forgotten job does not go on")
     func forgotten() async throws {
         let (a, b) = (try job(1), try job(2))
         rests.rest(a, for: .milliseconds(500))
@@ -66,7 +66,7 @@ struct RestQueueTests {
         #expect(ended.count == 0, "who forgets it tells its recipient")
     }
 
-    @Test("A cancelled one is told at once, and makes no request")
+    @Test("A cancelled job ends at once without a request")
     func cancelled() async throws {
         let downloads = fixture.manager.downloader.rests
         let (a, b) = (try job(1), try job(2))
@@ -79,7 +79,7 @@ struct RestQueueTests {
         #expect(requested == urls(2))
     }
 
-    @Test("One that was cancelled before it rests is not kept, however long its rest")
+    @Test("A job cancelled before its rest is not kept")
     func cancelledBefore() async throws {
         weak var weakJob: ImageJob?
         func run() throws {
@@ -93,7 +93,35 @@ struct RestQueueTests {
         #expect(ended.code(1) == 1003)
     }
 
-    @Test("At the end all are told, and nobody rests any more")
+    /// Cancels the job whose failure it decides on.
+    private final class Cancelling: RetryStrategy {
+        let job = SharedValue<ImageJob?>(nil)
+
+        func decide(_ context: RetryContext) -> RetryDecision {
+            job.value?.cancel()
+            job.value = nil
+            return .retry(after: .seconds(3600))
+        }
+    }
+
+    @Test("A job cancelled during its retry decision is not kept")
+    func cancelledInDecision() async throws {
+        let fixture = try ManagerFixture(transport: ScriptedTransport(.init(status: 503)))
+        let strategy = Cancelling()
+        let options = OptionsBox(ManagerFixture.options { $0.retryStrategy = strategy })
+        let source = Source.network(try RequestURL("http://h/a.png"))
+        weak var resting: ImageJob?
+        do {
+            let manager = fixture.manager
+            let job = ImageJob(manager, Retrieval(source, options, manager.cache), for: EndedImages())
+            resting = job
+            strategy.job.value = job
+            manager.start([job])
+        }
+        #expect(await eventually { resting == nil })
+    }
+
+    @Test("The end of the queue cancels all resting jobs")
     func end() async throws {
         let jobs = try (0..<3).map(job)
         for job in jobs { rests.rest(job, for: .seconds(3600)) }
@@ -106,7 +134,7 @@ struct RestQueueTests {
         #expect(requested.isEmpty && ended.count == 4)
     }
 
-    @Test("Neither the queue nor its jobs outlive their use")
+    @Test("The queue and its jobs are released after use")
     func released() throws {
         weak var weakQueue: RestQueue?
         weak var weakJob: ImageJob?

@@ -3,13 +3,13 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Freshness on the disk", .bounded)
-struct FreshnessTests {
+@Suite("Freshness of entries on the disk", .bounded)
+struct DiskFreshnessTests {
     private let fixture: DiskStorageFixture
 
     init() throws { fixture = try DiskStorageFixture() }
 
-    @Test("An entry of one second is there at once and gone after five, and stays for revalidation")
+    @Test("An expired entry stays for revalidation")
     func expiry() async throws {
         let storage = try fixture.open()
         try await storage.put("x", "k") { $0.expiration = .seconds(1) }
@@ -19,8 +19,8 @@ struct FreshnessTests {
         #expect(try storage.entry(for: EntryKey(key: "k")) != nil)
     }
 
-    @Test("Read at one second, an entry of two lives on at three; not when extension is off")
-    func extension_() async throws {
+    @Test("Reading an entry extends its time")
+    func extending() async throws {
         for (extending, lives) in [(ExpirationExtending.cacheTime, true), (.none, false)] {
             let fixture = try DiskStorageFixture()
             let storage = try fixture.open()
@@ -39,7 +39,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test("Access times are written at most once in an hour, or a twentieth of the entry's time")
+    @Test("Access times are written at most once an hour")
     func touching() async throws {
         let storage = try fixture.open()
         let stored = fixture.time.now
@@ -57,7 +57,7 @@ struct FreshnessTests {
         #expect(try storage.entry(for: EntryKey(key: "long"))?.accessed == fixture.time.now)
     }
 
-    @Test("Removing the expired removes exactly those")
+    @Test("Removing expired entries leaves the others")
     func removeExpired() async throws {
         let storage = try fixture.open()
         for seconds in [1.0, 2, 3, 4] {
@@ -73,7 +73,7 @@ struct FreshnessTests {
         #expect(try storage.totals().entries == 3)
     }
 
-    @Test("Counting the expired looks past the running hour too")
+    @Test("Expired entries of earlier hours are counted")
     func expiredHours() async throws {
         let storage = try fixture.open()
         try await storage.put("1", "1") { $0.expiration = .seconds(60) }
@@ -82,7 +82,7 @@ struct FreshnessTests {
         #expect(try storage.totals().expired == 2)
     }
 
-    @Test("Eviction takes the expired first, then what was used longest ago")
+    @Test("Eviction takes expired and then least recently used entries")
     func eviction() async throws {
         let storage = try fixture.open()
         for index in 0..<10 {
@@ -97,28 +97,7 @@ struct FreshnessTests {
         #expect(left == [3, 4, 5, 6, 7, 8])
     }
 
-    @Test("A store past the limit goes down to half of it: some of ten one-byte files, not all")
-    func limit() async throws {
-        let storage = try fixture.open { $0.sizeLimit = 5 }
-        for index in 0..<10 {
-            try await storage.put("\(index)", "k\(index)")
-            if storage.isOverLimit { _ = try storage.evictIfNeeded() }
-            fixture.time.advance(seconds: 1)
-        }
-        let left = try storage.totals().stored
-        #expect((1...5).contains(left))
-        #expect(try storage.text("k9") == "9")
-    }
-
-    @Test("What is larger than the whole cache may be is refused")
-    func tooLarge() async throws {
-        let storage = try fixture.open { $0.sizeLimit = 3 }
-        await #expect(throws: StorageError.objectTooLarge(size: 4, limit: 3)) { try await storage.put("1234", "k") }
-        #expect(try fixture.leftovers() == [])
-        #expect(try fixture.objects() == [])
-    }
-
-    @Test("A clock that was set back does not age what others used")
+    @Test("A clock that is set back does not age entries")
     func clockBack() async throws {
         let storage = try fixture.open()
         try await storage.put("x", "k") { $0.expiration = .seconds(100) }
@@ -129,7 +108,7 @@ struct FreshnessTests {
         #expect(try #require(try storage.entry(for: EntryKey(key: "k"))).expires == expires)
     }
 
-    @Test("What was stored while the clock was years ahead is not fresh until then, and goes first")
+    @Test("An entry from a future clock is stale and evicted first")
     func clockAhead() async throws {
         let storage = try fixture.open()
         try await storage.put("before", "before") { $0.expiration = .days(7) }
@@ -147,20 +126,5 @@ struct FreshnessTests {
         // Stored again, it has a time of its own.
         try await storage.put("again", "ahead") { $0.expiration = .days(7) }
         #expect(try storage.text("ahead") == "again")
-    }
-
-    @Test("Hits and misses are counted across processes")
-    func counting() async throws {
-        let first = try fixture.open()
-        try await first.put("x", "k")
-        _ = try first.text("k")
-        first.noteMiss()
-        first.close()
-        let second = try fixture.open()
-        _ = try second.text("k")
-        second.close()
-        let reads = try second.totals().reads
-        #expect(reads.hits == 2)
-        #expect(reads.misses == 1)
     }
 }

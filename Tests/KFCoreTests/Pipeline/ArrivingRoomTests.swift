@@ -4,8 +4,8 @@ import Testing
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("The room of arriving images")
-struct RoomTests {
+@Suite("The room for arriving images")
+struct ArrivingRoomTests {
     private final class Waiting: StoreWork {
         let hasRun = SharedValue(false)
         func run(_ turn: inout Turn) { hasRun.value = true }
@@ -18,7 +18,7 @@ struct RoomTests {
     }
 
     @Test(
-        "A room is full past 512 images, or past 16 MiB, until half is free",
+        "A full room is free again once half of it is",
         arguments: [(513, 0), (1, 16 << 20 + 1)])
     func fullness(count: Int, bytes: Int64) {
         let room = room()
@@ -30,7 +30,7 @@ struct RoomTests {
         #expect(changes.value == [true, false])
     }
 
-    @Test("Work that found no room runs once half of the room is free")
+    @Test("Waiting work runs once half of the room is free")
     func waiting() async {
         let room = room()
         let work = Waiting()

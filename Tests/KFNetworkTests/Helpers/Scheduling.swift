@@ -1,0 +1,34 @@
+@testable import KFNetwork
+
+let schedulerStart = MonotonicTime(nanoseconds: 1_000_000_000)
+
+extension Scheduler {
+    static func make(
+        total: Int = 64, perHost: Int = 8, interval: Duration? = nil, resolvers: Int = 96
+    ) -> Scheduler {
+        Scheduler(.init(total: total, perHost: perHost, interval: interval, resolvers: resolvers))
+    }
+}
+
+func enqueue(
+    _ id: UInt64, at host: String, _ scheduler: inout Scheduler, priority: Float = 0.5,
+    now: MonotonicTime = schedulerStart
+) -> (Ticket, HostQueue) {
+    let ticket = Ticket(id: id, order: id, priority: priority)
+    return (ticket, scheduler.enqueue(ticket, at: Origin(scheme: "http", host: host, port: 80), now: now))
+}
+
+/// Enqueues transfers of one host, numbered from 1.
+func enqueue(
+    _ count: UInt64, of host: String, _ scheduler: inout Scheduler
+) -> (tickets: [Ticket], host: HostQueue) {
+    let entries = (1...count).map { enqueue($0, at: host, &scheduler) }
+    return (entries.map(\.0), entries[0].1)
+}
+
+/// Starts what may start at that time, in order.
+func drain(_ scheduler: inout Scheduler, at time: MonotonicTime) -> [UInt64] {
+    var ids: [UInt64] = []
+    while let ticket = scheduler.next(now: time) { ids.append(ticket.id) }
+    return ids
+}
