@@ -275,7 +275,7 @@ def attempt(work):
 
 def begin_worker():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     runs.adopt_orphans()
 
 
