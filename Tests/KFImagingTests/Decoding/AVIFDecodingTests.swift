@@ -2,14 +2,14 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("AVIF decodes to the pixels of avifdec", .enabled(if: AVIFTools.areThere, "\(AVIFTools.absence)"))
+@Suite("AVIF decoding", .enabled(if: AVIFTools.areThere, "\(AVIFTools.absence)"))
 struct AVIFDecodingTests {
     /// A level of the depth, in samples of 16 bits; 1 for 8 bits.
     private func level(_ info: ImageInfo) -> Int { info.bitDepth == 8 ? 1 : 65_535 / ((1 << info.bitDepth) - 1) }
 
     private func probe(_ bytes: [UInt8]) throws -> ImageInfo { try bytes.withRaw { try ImageProbe.probe($0) } }
 
-    @Test(.enabled(if: Corpus.isThere, "no test images beside the repository"))
+    @Test("The corpus decodes like avifdec", .enabled(if: Corpus.isThere, "no test images beside the repository"))
     func corpus() throws {
         let corpus = Corpus("avif")
         let names = try corpus.names(".avif")
@@ -63,7 +63,7 @@ struct AVIFDecodingTests {
         #expect(try gap <= (options.contains("400") ? 2 : 1) * level(probe(bytes)))
     }
 
-    @Test func anAlphaThatHidesNothing() throws {
+    @Test("An alpha that hides nothing is left out") func anAlphaThatHidesNothing() throws {
         let bitmap = try Pictures.make(120, 90, .rgba) { x, y, channel in channel == 3 ? 255 : x * 2 + y * channel }
         // avifenc leaves such an alpha out, unless another frame needs it.
         let veiled = try Pictures.make(120, 90, .rgba) { x, y, channel in channel == 3 ? x : x * 2 + y * channel }
@@ -76,7 +76,7 @@ struct AVIFDecodingTests {
         }
     }
 
-    @Test func aGridIsOnePicture() throws {
+    @Test("A grid is decoded as one picture") func aGridIsOnePicture() throws {
         for options in ["-y 420 --grid 2x2", "-y 444 -d 10 --grid 3x1"] {
             let bytes = try AVIFTools.make(
                 [Pictures.gradient(384, 256)], options.split(separator: " ").map(String.init))
@@ -106,7 +106,7 @@ struct AVIFDecodingTests {
         #expect((try probe(bytes).width, try probe(bytes).height) == (width, height))
     }
 
-    @Test func aSizeIsMadeWhileRowsCome() throws {
+    @Test("A smaller size is made while rows arrive") func aSizeIsMadeWhileRowsCome() throws {
         let bytes = try AVIFTools.make(Pictures.gradient(500, 640), "-y", "420")
         let whole = try ImageDecoder.decode(bytes)
         let size = PixelSize(width: 50, height: 64)
@@ -123,7 +123,7 @@ struct AVIFDecodingTests {
         #expect(fitting.cost <= 40_000 && fitting.width > 50)
     }
 
-    @Test func anAnimationHasAllFrames() throws {
+    @Test("An animation has all its frames") func anAnimationHasAllFrames() throws {
         let bitmaps = try (0..<5).map { step in
             try Pictures.make(90, 70, .rgba) { x, y, channel in
                 channel == 3 ? 155 + step * 20 : (x + y * channel + step * 40) % 256
@@ -148,7 +148,7 @@ struct AVIFDecodingTests {
         }
     }
 
-    @Test func everyTruncationIsFound() throws {
+    @Test("Every truncated file is refused") func everyTruncationIsFound() throws {
         let still = try AVIFTools.make(Pictures.gradient(200, 150, .rgba), "-y", "420")
         let moving = try AVIFTools.make([Pictures.gradient(90, 70), Pictures.flat(90, 70, [9, 99, 199])])
         for bytes in [still, moving] {
@@ -162,7 +162,7 @@ struct AVIFDecodingTests {
         }
     }
 
-    @Test func limits() throws {
+    @Test("Limits apply to AVIF") func limits() throws {
         let bytes = try AVIFTools.make(Pictures.gradient(200, 150), "-y", "444")
         func decode(_ limits: DecodeLimits) throws -> Image {
             try ImageDecoder.decode(bytes, options: .init(limits: limits))
@@ -224,7 +224,7 @@ struct AVIFDecodingTests {
         }
     }
 
-    @Test("The cells of a grid count, not the size that its boxes state")
+    @Test("The cells of a grid count towards the limits")
     func gridOfGiants() throws {
         var bytes = try AVIFTools.make(Pictures.gradient(1024, 1024), "--grid", "2x2", "-y", "420")
         for (size, stated) in [(1024, 128), (512, 64)] {
@@ -247,7 +247,7 @@ struct AVIFDecodingTests {
         }
     }
 
-    @Test("An animation without its brand is the still picture beside it, for the probe as for libavif")
+    @Test("An animation without its brand is read as the still picture")
     func withoutBrand() throws {
         var bytes = try AVIFTools.make((0..<3).map { try Pictures.flat(64, 48, [9, 99, $0 * 70]) })
         #expect(try probe(bytes).frames == 3)
@@ -262,7 +262,9 @@ struct AVIFDecodingTests {
         #expect(try ImageDecoder.decode(bytes).frames.count == 1)
     }
 
-    @Test func aSmallerPictureIsScaledToTheSizeOfItsBoxes() throws {
+    @Test("A smaller picture is scaled to the size in its boxes") func aSmallerPictureIsScaledToTheSizeOfItsBoxes()
+        throws
+    {
         var bytes = try AVIFTools.make(Pictures.gradient(200, 150))
         let ispe = try #require(bytes.firstRange(of: Array("ispe".utf8))).upperBound
         bytes.replaceSubrange(ispe + 4..<ispe + 8, with: Files.bigEndian(300))
@@ -270,7 +272,7 @@ struct AVIFDecodingTests {
         #expect(try image.width == 300 && image.bitmap.gap(to: AVIFTools.decode(bytes)) <= 1)
     }
 
-    @Test func damageInThePictureIsRefusedOrDecoded() throws {
+    @Test("Damaged pictures are refused or decoded") func damageInThePictureIsRefusedOrDecoded() throws {
         let bytes = try AVIFTools.make(Pictures.gradient(200, 150, .rgba), "-y", "420")
         for position in stride(from: 0, to: bytes.count, by: 7) {
             var damaged = bytes
@@ -280,7 +282,7 @@ struct AVIFDecodingTests {
         }
     }
 
-    @Test("Code points other than sRGB's make a profile, but PQ and HLG do not")
+    @Test("Code points other than sRGB, PQ and HLG make a profile")
     func codePoints() throws {
         let bitmap = try Pictures.gradient(64, 64)
         func image(_ codePoints: String, srgb: Bool = false) throws -> Image {
@@ -309,7 +311,7 @@ struct AVIFDecodingTests {
         #expect(try ImageDecoder.decode(gray).iccProfile == nil, "grey has no primaries")
     }
 
-    @Test("Matrix coefficients that libavif cannot convert are named, also by the full check", arguments: [14, 16])
+    @Test("Matrix coefficients that libavif cannot convert are named", arguments: [14, 16])
     func matrices(_ matrix: UInt8) throws {
         var bytes = try AVIFTools.make(Pictures.gradient(20, 10))
         let box = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("nclx".utf8)) })
@@ -319,7 +321,7 @@ struct AVIFDecodingTests {
         #expect(throws: expected) { try bytes.withRaw { try ImageDecoder.check($0) } }
     }
 
-    @Test func profileAndMetadataAreCarried() throws {
+    @Test("Profile and metadata are kept") func profileAndMetadataAreCarried() throws {
         let wide = try ImageDecoder.decode(Fixture.bytes("jpeg/icc-wide-gamut.jpg"))
         let exif = Files.exif(orientation: 6)
         let xmp = Array("<x:xmpmeta tiff:Orientation=\"6\"/>".utf8)

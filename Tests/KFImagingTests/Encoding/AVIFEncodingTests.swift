@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("AVIF is written as avifdec reads it", .enabled(if: AVIFTools.areThere, "\(AVIFTools.absence)"))
+@Suite("AVIF encoding", .enabled(if: AVIFTools.areThere, "\(AVIFTools.absence)"))
 struct AVIFEncodingTests {
     private func encode(_ bitmap: Bitmap, _ options: EncodeOptions = .init()) throws -> [UInt8] {
         try ImageEncoder.encode(Image(bitmap), as: .avif, options: options)
@@ -99,7 +99,7 @@ struct AVIFEncodingTests {
         #expect(try encode(bitmap, .init(quality: 500, speed: 99)) == encode(bitmap, .init(quality: 100, speed: 10)))
     }
 
-    @Test("The profile is embedded when it fits the pixels, and then describes the colours alone")
+    @Test("A profile is embedded when it fits the pixels")
     func profile() throws {
         let source = try ImageDecoder.decode(Fixture.bytes("jpeg/icc-wide-gamut.jpg"))
         let profile = try #require(source.iccProfile)
@@ -180,7 +180,7 @@ extension AVIFEncodingTests {
     }
 }
 
-@Suite("AVIF is written within its limits, and always with the same bytes")
+@Suite("Limits of AVIF encoding")
 struct AVIFEncodingLimitTests {
     @Test("The time of writing is not in the file", arguments: [1, 3])
     func noTimes(frames: Int) throws {

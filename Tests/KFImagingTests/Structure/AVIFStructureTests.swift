@@ -2,13 +2,13 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The structure of an AVIF is read without libavif")
+@Suite("Structure of AVIF files")
 struct AVIFStructureTests {
     private func probe(_ bytes: [UInt8]) throws -> ImageInfo { try bytes.withRaw { try ImageProbe.probe($0) } }
 
     private func check(_ bytes: [UInt8]) throws { try bytes.withRaw { _ = try ImageProbe.checkStructure($0) } }
 
-    @Test func aStillStatesItsFacts() throws {
+    @Test("The probe of a still picture reads its facts") func aStillStatesItsFacts() throws {
         let bytes = Files.avif(Files.avifProperties(30, 20))
         #expect(try probe(bytes) == ImageInfo(format: .avif, width: 30, height: 20))
         try check(bytes)
@@ -31,7 +31,7 @@ struct AVIFStructureTests {
         #expect((info.width, info.height) == (turns % 2 == 1 ? (20, 30) : (30, 20)))
     }
 
-    @Test("clap crops, and counts for nothing when it states no rectangle of whole pixels inside")
+    @Test("A clean aperture crops only to whole pixels inside the picture")
     func aperture() throws {
         func size(_ numbers: [Int]) throws -> [Int] {
             let clap = Files.box("clap", numbers.flatMap { Files.bigEndian($0 & 0xFFFF_FFFF) })
@@ -51,7 +51,7 @@ struct AVIFStructureTests {
         }
     }
 
-    @Test func anAnimationStatesItsFacts() throws {
+    @Test("The probe of an animation reads its facts") func anAnimationStatesItsFacts() throws {
         for frames in [1, 2, 7] {
             let bytes = Files.avis(30, 20, frames: frames)
             #expect(try probe(bytes) == ImageInfo(format: .avif, width: 30, height: 20, frames: frames, bitDepth: 10))
@@ -71,7 +71,7 @@ struct AVIFStructureTests {
         #expect(try plays((true, nil)) == 0)
     }
 
-    @Test func theEndOfTheFileIsMissed() throws {
+    @Test("A file that ends early is truncated") func theEndOfTheFileIsMissed() throws {
         let bytes = Files.avif(Files.avifProperties(30, 20))
         for count in 16..<bytes.count {
             #expect(throws: ImagingError.truncated(.avif), "\(count)") { try check(Array(bytes.prefix(count))) }
@@ -84,7 +84,7 @@ struct AVIFStructureTests {
         }
     }
 
-    @Test("a number in the boxes that no encoder writes is refused, and costs nothing")
+    @Test("Numbers that no encoder writes are refused early")
     func hostile() throws {
         #expect(throws: ImagingError.self) { try probe(Files.avif(Files.avifProperties(0, 20))) }
         #expect(throws: ImagingError.tooLarge(width: 0xFFFF_FFFF, height: 0xFFFF_FFFF, maxPixels: 100_000_000)) {
