@@ -113,7 +113,7 @@ void kf_keep_freed_memory(void) {
     (void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
     // Threads free what others allocated, and wait for each other's arenas: with two arenas these were most futexes of a
     // run. With the default of eight a core, memory would grow with the cores.
-    (void)mallopt(M_ARENA_MAX, 8);
+    (void)mallopt(M_ARENA_MAX, 4);
 #endif
 }
 
