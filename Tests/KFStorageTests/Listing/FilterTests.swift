@@ -126,6 +126,15 @@ struct FilterTests {
         #expect(found.ages == (try storage.ages()))
     }
 
+    @Test("Equal shares come by name") func equalShares() async throws {
+        let storage = try fixture.open()
+        let hosts = ["c", "a", "e", "b", "d"]
+        for host in hosts { try await storage.put("same", "http://\(host)/1.png") { $0.host = host } }
+        var filter = EntryFilter()
+        filter.largerThan = 0
+        #expect(try storage.summary(of: filter).hosts.map(\.name) == hosts.sorted())
+    }
+
     @Test("A hash prefix selects the entries of its content")
     func hashes() async throws {
         try await fill()
