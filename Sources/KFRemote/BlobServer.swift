@@ -1,95 +1,39 @@
 import KFNetwork
-import KFStorage
 import KFTerms
 
-/// The server of an ``HTTPCacheLayer``, a web server or an S3 bucket: its address, its credentials, and the meaning of some
-/// statuses.
-struct BlobServer: Sendable {
+/// What differs between the servers of ``HTTPCacheLayer``: addresses, credentials, and the meaning of some statuses.
+protocol BlobServer: Sendable {
     /// The name in messages, which holds no secret.
+    var name: String { get }
+    var address: RemoteAddress { get }
+    /// The user and the password of the address.
+    var credentials: Credentials? { get }
+    /// Whether blobs lie in collections (WebDAV), which have to be made.
+    var hasCollections: Bool { get }
+    /// The reason when a blob cannot be written because its place is missing.
+    var absence: String { get }
+    /// Adds what proves the sender's identity.
+    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest)
+    /// Returns what follows the reason of a refusal: its cause, where it is known. Begins with a semicolon, or is empty.
+    func advice(on status: Int, _ head: ResponseHead, isWrite: Bool) -> String
+}
+
+/// A web server: `http:` and `https:` remotes.
+struct WebServer: BlobServer {
     let name: String
     let address: RemoteAddress
-    /// Whether it is an S3 bucket. The blobs of a web server lie in collections (WebDAV), which have to be made.
-    let isBucket: Bool
-    /// The user and the password of a web server's address.
-    private(set) var credentials: Credentials?
-    /// Nil without keys: a public bucket can be read.
-    private(set) var signing: AWSSigning?
+    let credentials: Credentials?
+    var hasCollections: Bool { true }
+    var absence: String { "no such folder" }
 
-    /// What a blob cannot be written without.
-    var absence: String { isBucket ? "no such bucket" : "no such folder" }
-
-    /// Creates a web server: `http:` and `https:` remotes.
-    init(web url: RemoteURL) throws(KingfisherError) {
+    init(_ url: RemoteURL) throws(KingfisherError) {
         guard !url.host.isEmpty else { throw RemoteURL.invalid("the address has no host") }
-        isBucket = false
         address = RemoteAddress(url, prefix: url.prefix, layout: url.layout)
         credentials = url.credentials
         name = address.root.dropLast() + url.trimmedPath
     }
 
-    /// Creates an S3 bucket: `s3:` remotes.
-    init(bucket url: RemoteURL, _ environment: [String: String]) throws(KingfisherError) {
-        isBucket = true
-        // A port makes it no bucket.
-        let bucket = url.authority
-        guard !bucket.isEmpty, bucket.utf8.allSatisfy({ Self.isPlain($0) && $0 != UInt8(ascii: "/") }) else {
-            throw RemoteURL.invalid("an s3: address begins with a bucket, as in s3://bucket/prefix")
-        }
-        // libcurl signs a path as it is given, so it must not need to be encoded.
-        guard url.path.utf8.allSatisfy(Self.isPlain) else {
-            throw RemoteURL.invalid("the prefix of an s3: address may hold letters, digits and /._~- only")
-        }
-        func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-        let endpoint = value("AWS_ENDPOINT_URL")
-        guard
-            let region = url.region ?? value("AWS_REGION") ?? value("AWS_DEFAULT_REGION")
-                ?? (endpoint == nil ? nil : "us-east-1")
-        else {
-            throw RemoteURL.invalid("the region is missing; add ?region=REGION to the s3: address, or set AWS_REGION")
-        }
-        guard !region.isEmpty, region.utf8.allSatisfy({ Self.isPlain($0) && $0 != UInt8(ascii: "/") }) else {
-            throw RemoteURL.invalid("the region may hold letters, digits and - only")
-        }
-        let place = try RemoteURL(
-            endpoint ?? "https://s3.\(region).amazonaws.com", of: "AWS_ENDPOINT_URL", schemes: ["http", "https"])
-        guard !place.host.isEmpty else { throw RemoteURL.invalid("AWS_ENDPOINT_URL has no host") }
-        name = "s3://\(url.host)\(url.trimmedPath)"
-        address = RemoteAddress(place, prefix: "\(place.prefix)\(bucket)/\(url.prefix)", layout: url.layout)
-        if let key = value("AWS_ACCESS_KEY_ID"), let secret = value("AWS_SECRET_ACCESS_KEY") {
-            signing = AWSSigning(
-                accessKey: key, secretKey: secret, sessionToken: value("AWS_SESSION_TOKEN"), region: region)
-        }
-    }
+    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest) {}
 
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        byte &- 0x30 < 10 || byte | 0x20 &- 0x61 < 26 || "/._~-".utf8.contains(byte)
-    }
-
-    /// Adds what proves the sender's identity to a bucket. The signature covers the digest of the body, or of nothing.
-    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest) {
-        guard let signing else { return }
-        request.signing = signing
-        let digest =
-            switch blob.operation {
-            case .write where blob.kind == .object: blob.name
-            case .write(.bytes(let bytes), _): bytes.withUnsafeBytes { SHA256.hash($0) }.hex
-            case .write, .read, .check: Self.digestOfNothing
-            }
-        request.headers.append(("x-amz-content-sha256", digest))
-    }
-
-    private static let digestOfNothing = SHA256.hash(UnsafeRawBufferPointer(start: nil, count: 0)).hex
-
-    /// Returns what follows the reason of a refusal: its cause, where it is known. Begins with a semicolon, or is empty.
-    func advice(on status: Int, _ head: ResponseHead, isWrite: Bool) -> String {
-        switch status {
-        case _ where !isBucket: ""
-        case 300..<400: head.headers["x-amz-bucket-region"].map { "; the bucket's region is \($0)" } ?? ""
-        case 401 where !isWrite, 403 where !isWrite:
-            signing == nil
-                ? "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"
-                : "; a missing image has this status too if the key may not list the bucket"
-        default: ""
-        }
-    }
+    func advice(on status: Int, _ head: ResponseHead, isWrite: Bool) -> String { "" }
 }

@@ -24,7 +24,7 @@ final class HTTPCacheLayer: CacheLayer {
         var collections = Collections()
     }
 
-    let server: BlobServer
+    let server: any BlobServer
     private let terms: TransferOptions
     private let maxTime: Duration
     /// The terms of entries and questions, and those of small objects.
@@ -35,7 +35,7 @@ final class HTTPCacheLayer: CacheLayer {
 
     /// `options` give certificates, proxy, User-Agent and time limit. Their credentials and cookies are those of origins, and
     /// are not used.
-    init(_ server: BlobServer, _ options: TransferOptions) {
+    init(_ server: any BlobServer, _ options: TransferOptions) {
         self.server = server
         var own = TransferOptions()
         own.userAgent = options.userAgent
@@ -216,7 +216,7 @@ final class HTTPCacheLayer: CacheLayer {
         case 412 where isWrite: return .exists
         case 423 where isWrite: return .locked("it is locked (status 423)")
         case 404 where isWrite, 409 where isWrite:
-            if !server.isBucket, attempt.collections == nil {
+            if server.hasCollections, attempt.collections == nil {
                 // They are made once, and then the blob is written again.
                 var attempt = attempt
                 attempt.collections = RemoteLayout.collections(above: server.address.path(of: attempt.request))[...]

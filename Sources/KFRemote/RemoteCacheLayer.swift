@@ -17,8 +17,8 @@ public enum RemoteCacheLayer {
         let url = try RemoteURL(text)
         switch url.scheme {
         case "file": return try FileCacheLayer(url, creates: creates)
-        case "s3": return HTTPCacheLayer(try BlobServer(bucket: url, environment), options)
-        default: return HTTPCacheLayer(try BlobServer(web: url), options)
+        case "s3": return HTTPCacheLayer(try S3Bucket(url, environment), options)
+        default: return HTTPCacheLayer(try WebServer(url), options)
         }
     }
 }

@@ -14,8 +14,8 @@ struct RemoteAddressTests {
         try #require(try RemoteCacheLayer.layer(text, environment: environment) as? HTTPCacheLayer)
     }
 
-    private func bucket(_ text: String, _ environment: [String: String]) throws -> BlobServer {
-        try http(text, environment).server
+    private func bucket(_ text: String, _ environment: [String: String]) throws -> S3Bucket {
+        try #require(try http(text, environment).server as? S3Bucket)
     }
 
     private func request(_ kind: CacheLayerRequest.Kind = .object) -> CacheLayerRequest {
