@@ -7,9 +7,7 @@ import Synchronization
 /// Threads start on demand, up to `width`. The queue is unbounded: the callers limit the work in flight.
 package final class WorkerPool: Sendable {
     private struct Jobs {
-        /// The queued jobs from `head` on. Earlier slots are nil: jobs are released even if the queue never empties.
-        var jobs: [(@Sendable () -> Void)?] = []
-        var head = 0
+        var jobs = WorkQueue<@Sendable () -> Void>()
         var running = 0
     }
 
@@ -73,19 +71,8 @@ package final class WorkerPool: Sendable {
 
     private func next() -> (@Sendable () -> Void)? {
         state.withLock { state in
-            guard state.head < state.jobs.count else {
-                state.jobs.removeAll(keepingCapacity: true)
-                state.head = 0
-                state.running -= 1
-                return nil
-            }
-            let job = state.jobs[state.head]
-            state.jobs[state.head] = nil
-            state.head += 1
-            if state.head > 1024, state.head * 2 > state.jobs.count {
-                state.jobs.removeFirst(state.head)
-                state.head = 0
-            }
+            let job = state.jobs.popFirst()
+            if job == nil { state.running -= 1 }
             return job
         }
     }

@@ -28,9 +28,7 @@ final class StoreWorkers: Sendable {
     static let blocking = WorkerPool(label: "kf.look", width: 4)
 
     private struct State {
-        /// Nil before `head`, because finished work must be released even if the queue never empties.
-        var works: [(any StoreWork)?] = []
-        var head = 0
+        var works = WorkQueue<any StoreWork>()
         var running = 0
     }
 
@@ -48,8 +46,8 @@ final class StoreWorkers: Sendable {
     func add(_ works: [any StoreWork]) {
         guard !works.isEmpty else { return }
         let starts = state.withLock { state in
-            state.works += works.map { $0 }
-            let starts = min(width - state.running, state.works.count - state.head)
+            for work in works { state.works.append(work) }
+            let starts = min(width - state.running, state.works.count)
             state.running += max(0, starts)
             return starts
         }
@@ -72,19 +70,8 @@ final class StoreWorkers: Sendable {
     /// Returns the next work; nil if there is none. The thread then ends, unless its turn must be flushed first.
     private func next(unless hasMore: Bool) -> (any StoreWork)? {
         state.withLock { state in
-            guard state.head < state.works.count else {
-                state.works.removeAll(keepingCapacity: state.works.capacity < 4096)
-                state.head = 0
-                if !hasMore { state.running -= 1 }
-                return nil
-            }
-            let work = state.works[state.head]
-            state.works[state.head] = nil
-            state.head += 1
-            if state.head > 1024, state.head * 2 > state.works.count {
-                state.works.removeFirst(state.head)
-                state.head = 0
-            }
+            let work = state.works.popFirst()
+            if work == nil, !hasMore { state.running -= 1 }
             return work
         }
     }
