@@ -20,6 +20,7 @@ final class Deadline: Sendable {
         let nanoseconds = limit.nanoseconds
         let (elapsed, overflow) = nanoseconds.multipliedReportingOverflow(by: Int64(Deadline.patience))
         guard let meter = kf_meter_create(spent.nanoseconds, nanoseconds, overflow ? .max : elapsed) else {
+            // A few dozen bytes: where these are missing, Swift's own allocations end the process in the same way.
             fatalError("out of memory")
         }
         self.meter = meter

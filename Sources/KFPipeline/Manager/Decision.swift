@@ -88,7 +88,7 @@ extension Retrieval {
     }
 }
 
-/// What follows from a look-up of many keys for an image that is absent.
+/// The next steps for an image that a look-up of many keys did not find.
 extension Retrieval {
     /// The error that the remembered response stands for; nil if the source may be asked.
     package func refusal(by answer: Entry?, now: Timestamp) -> KingfisherError? {

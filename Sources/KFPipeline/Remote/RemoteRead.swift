@@ -231,7 +231,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         let entry = find.entry
         if !passingOverCache {
             let sink = sink(for: find)
-            // What cannot be read here is read from the remote.
+            // If the cached object cannot be copied, the remote serves it.
             if bestEffort({ try copy(find, to: sink) }) == true { return check(sink, find, isLocal: true, &turn) }
         }
         search.withLock { $0.expect(1, .object(find, sink(for: find))) }

@@ -24,7 +24,7 @@ struct WrongReferences: Sendable {
     let counted: Int64
 }
 
-/// What a query found in a page of rows.
+/// The findings of a query in one page of rows.
 struct RowPage<Item: Sendable>: Sendable {
     let found: [Item]
     /// The number of rows in the page.

@@ -155,7 +155,7 @@ extension BMPHeader: FileStructure {
         try self.init(bytes, at: 14, container: .bmp, dataOffset: data)
     }
 
-    /// The facts that the headers state. Run lengths tell by walking them whether they skip pixels.
+    /// The facts that the headers state. Run lengths tell by walking them whether they skip pixels; damaged ones do.
     var info: ImageInfo {
         var hasAlpha = isIcon || masks[3] != 0
         if storage == .runs { hasAlpha = (try? BMPRuns.coverage(self)) != .whole }

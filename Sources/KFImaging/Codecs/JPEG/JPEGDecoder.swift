@@ -91,7 +91,7 @@ struct JPEGReader: ~Copyable {
 
     /// Reads the header. The bytes must stay in place for the lifetime of the reader.
     ///
-    /// Of bytes that are still arriving, the header is not read; `supply` gives the reader more of them.
+    /// With `areGrowing`, bytes are still arriving: the header is not read yet, and `supply` hands over more bytes.
     init(_ bytes: UnsafeRawBufferPointer, areGrowing: Bool = false) throws(ImagingError) {
         let data = bytes.bindMemory(to: UInt8.self)
         let handle = try CodecHandle(
