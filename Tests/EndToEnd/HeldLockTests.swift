@@ -102,7 +102,7 @@ extension EndToEnd {
                 try list(3)
                 let before = try await server.requests().count
                 let running = try kf.start(arguments)
-                while try await server.requests().count == before { try await Task.sleep(for: .milliseconds(5)) }
+                #expect(try await eventually { try await server.requests().count > before })
                 let start = ContinuousClock.now
                 running.signal(number)
                 let result = try await running.wait(timeout: .seconds(20))

@@ -23,9 +23,6 @@ extension FileServer {
     /// Takes what is PUT, as a WebDAV server that makes missing directories. Without it nginx answers PUT with 405.
     package static let storing = "dav_methods PUT DELETE MKCOL; create_full_put_path on; client_max_body_size 0;"
 
-    /// Takes no writes: 403 to all but GET and HEAD.
-    package static let forbiddingWrites = "if ($request_method !~ ^(GET|HEAD)$) { return 403; }"
-
     /// Answers 401 to each request without this Basic authentication.
     package static func protecting(user: String, password: String) -> String {
         let credentials = Data("\(user):\(password)".utf8).base64EncodedString()

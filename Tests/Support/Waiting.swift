@@ -1,9 +1,9 @@
 /// Polls a condition until it holds. False when it does not within 30 s.
-package func eventually(_ condition: () throws -> Bool) async rethrows -> Bool {
+package func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
     let end = ContinuousClock.now + .seconds(30)
-    while try !condition() {
+    while try await !condition() {
         guard ContinuousClock.now < end else { return false }
-        do { try await Task.sleep(for: .milliseconds(1)) } catch { return try condition() }
+        do { try await Task.sleep(for: .milliseconds(1)) } catch { return try await condition() }
     }
     return true
 }

@@ -1,6 +1,5 @@
 import KFCore
 import Support
-import Synchronization
 
 /// The origin of all states: one server with one URL. It answers each request by the script of its User-Agent, and
 /// records it there.

@@ -1,7 +1,6 @@
 import Glibc
 import KFNetwork
 import Support
-import Synchronization
 import Testing
 
 @testable import KFCore

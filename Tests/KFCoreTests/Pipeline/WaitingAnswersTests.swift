@@ -1,6 +1,5 @@
 import KFNetwork
 import Support
-import Synchronization
 import Testing
 
 @testable import KFCore

@@ -1,6 +1,5 @@
 import Foundation
 import Support
-import Synchronization
 import Testing
 
 @testable import KFCore

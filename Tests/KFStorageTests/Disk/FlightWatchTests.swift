@@ -1,5 +1,4 @@
 import Support
-import Synchronization
 import Testing
 
 @testable import KFStorage

@@ -1,7 +1,6 @@
 import Foundation
 import Glibc
 import Support
-import Synchronization
 import Testing
 
 @testable import KFStorage
