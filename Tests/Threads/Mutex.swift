@@ -39,3 +39,46 @@ struct Mutex<Value: ~Copyable>: ~Copyable {
 
 // The value is only reached with the lock held, as in the type that this one stands for.
 extension Mutex: @unchecked Sendable where Value: ~Copyable {}
+
+// A continuation's release and acquire are in the runtime's library, which is not instrumented, and its value lies in the
+// frame of the task that waits. With these in place of the library's, what happened before `resume` is seen to happen before
+// the rest of the task.
+
+struct WatchedContinuation<Value, Failure: Error>: Sendable {
+    fileprivate let continuation: UnsafeContinuation<Void, Never>
+    fileprivate let handover: Handover<Value>
+
+    func resume(returning value: sending Value) {
+        handover.put(value)
+        continuation.resume()
+    }
+}
+
+extension WatchedContinuation where Value == Void {
+    func resume() { resume(returning: ()) }
+}
+
+enum Watched {
+    static func continuation<Value>(
+        isolation: isolated (any Actor)? = #isolation, _ body: (WatchedContinuation<Value, Never>) -> Void
+    ) async -> sending Value {
+        let handover = Handover<Value>()
+        await withUnsafeContinuation { body(WatchedContinuation(continuation: $0, handover: handover)) }
+        return handover.take()
+    }
+}
+
+// The value is put once and taken once, with the lock held.
+private final class Handover<Value>: @unchecked Sendable {
+    private let lock = Mutex(())
+    private var value: Value?
+
+    func put(_ value: sending Value) {
+        lock.withLock { _ in self.value = value }
+    }
+
+    func take() -> sending Value {
+        nonisolated(unsafe) let value = lock.withLock { _ in self.value.take()! }
+        return value
+    }
+}

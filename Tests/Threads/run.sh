@@ -3,8 +3,9 @@
 #
 # usage: run.sh [FILTER]...    regular expressions of suites, in place of those
 #
-# The sanitizer does not know the futexes of Synchronization.Mutex. A copy of the tree is built under .build/threads: each
-# of its modules has the type of Mutex.swift in place of that one, and it has only the targets that these suites need. The
+# The sanitizer knows neither the futexes of Synchronization.Mutex nor the runtime's continuations. A copy of the tree is
+# built under .build/threads: each of its modules has the types of Mutex.swift in their place, and it has only the targets
+# that these suites need. The
 # first build takes some ten minutes; later ones compile what has changed. Each kind of report is printed once, with its
 # stacks. A report fails the run, unless suppressions.txt names it with the reason why it is false.
 set -euo pipefail
@@ -24,9 +25,14 @@ git ls-files --cached --others --exclude-standard -z | while IFS= read -r -d '' 
     [[ ! -e $file ]] || printf '%s\0' "$file"
 done | tar --create --null --files-from=- | tar --extract --directory="$tree"
 for module in Sources/*/ Tests/Support/ Tests/*Tests/; do
-    if grep -rqs --include='*.swift' '^import Synchronization' "$module"; then
+    if grep -rqsE --include='*.swift' '^import Synchronization|(Unsafe|Checked)Continuation' "$module"; then
         cp --preserve=timestamps Tests/Threads/Mutex.swift "$tree/${module}PthreadMutex.swift"
     fi
+    { grep -rlE --include='*.swift' '(Unsafe|Checked)Continuation' "$module" || true; } | while IFS= read -r file; do
+        sed -i -E 's/\bwith(Unsafe|Checked)Continuation\b/Watched.continuation/g
+            s/\b(Unsafe|Checked)Continuation\b/WatchedContinuation/g' "$tree/$file"
+        touch --reference="$file" "$tree/$file"
+    done
 done
 # A target is left out with all lines of its declaration.
 awk '
