@@ -44,13 +44,13 @@ let package = Package(
             name: "CImageCodecs", cSettings: optimizedC,
             linkerSettings: archives("png16", "jpeg", "webpmux", "webpdemux", "webp", "gif", "z")),
 
-        .target(name: "KFSystem", dependencies: ["CCrypto", "CSystem"], swiftSettings: strict),
+        .target(name: "KFSystem", dependencies: ["CCrypto", "CSystem"], swiftSettings: optimizedFiles),
         .target(name: "KFImaging", dependencies: ["CImageCodecs"], swiftSettings: optimized),
         .target(
             name: "KFStorage", dependencies: ["KFSystem", "CSQLite", "CCrypto", "CSystem"],
             swiftSettings: optimizedFiles,
             linkerSettings: archives("sqlite3", "crypto")),
-        .target(name: "KFNetwork", dependencies: ["KFSystem", "CCurl", "CZlib"], swiftSettings: strict),
+        .target(name: "KFNetwork", dependencies: ["KFSystem", "CCurl", "CZlib"], swiftSettings: optimizedFiles),
         .target(
             name: "KFTerms", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork"], swiftSettings: strict),
         .target(
@@ -58,7 +58,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "KFLists", dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "CZlib", "CArchive"],
-            swiftSettings: strict),
+            swiftSettings: optimizedFiles),
         .target(
             name: "KFPipeline",
             dependencies: ["KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork"],

@@ -102,7 +102,7 @@ extension EndToEnd {
             for number in Self.numbers where !number.contains(",") {
                 let text = spec.replacingOccurrences(of: "#fff", with: "@").replacingOccurrences(of: "#", with: number)
                     .replacingOccurrences(of: "@", with: "#fff")
-                let result = try await kf.run("fetch", "a.png", "-p", text, "-o", "out.png", "--max-pixels", "1000000")
+                let result = try await kf.call("fetch", "a.png", "-p", text, "-o", "out.png", "--max-pixels", "1000000")
                 #expect([0, 1, 2].contains(result.status), "\(result)")
             }
         }

@@ -16,6 +16,13 @@ package enum Tool {
         _ program: String, _ arguments: String..., input: Data? = nil, in directory: URL? = nil,
         timeout: Duration = .seconds(60)
     ) async throws -> CommandResult {
+        try await run(program, arguments, input: input, in: directory, timeout: timeout)
+    }
+
+    package static func run(
+        _ program: String, _ arguments: [String], input: Data? = nil, in directory: URL? = nil,
+        timeout: Duration = .seconds(60)
+    ) async throws -> CommandResult {
         try await RunningCommand(
             program, arguments, environment: environment, input: input.map { .data($0) } ?? .nothing,
             directory: directory

@@ -32,7 +32,7 @@ private func sign(_ request: inout TransferRequest) {
 }
 
 /// Bytes of which each piece differs from all others.
-private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) } }
+private func bytes(_ count: Int) -> [UInt8] { PatternedBytes.make(count) }
 
 @Suite("Uploads", .bounded, .engines)
 struct UploadTests {
