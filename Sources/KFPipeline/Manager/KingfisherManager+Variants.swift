@@ -146,13 +146,15 @@ extension KingfisherManager {
     func makeVariants(of original: RetrieveImageResult, _ job: ImageJob) {
         let retrieval = job.retrieval
         let removals = retrieval.originals.memory.removals
-        let work = WorkerTask { [self] turn in
+        // The parts have the images; the ending of them all has none.
+        var ending = ImageEnding(
+            retrieval, asked: job.asked, .derived, .failure(retrieval.absence(nil, now: cache.now)),
+            origin: original.origin(for: retrieval))
+        ending.facts.attempts = job.attempts
+        guard job.enter(.making(.body(ending))) else { return }
+        let work = WorkerTask { [self, ending] turn in
             do throws(KingfisherError) {
                 let bytes = try original.loadData()
-                var ending = ImageEnding(
-                    retrieval, asked: job.asked, .derived, .failure(retrieval.absence(nil, now: cache.now)),
-                    origin: original.origin(for: retrieval))
-                ending.facts.attempts = job.attempts
                 let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
                 let found = VariantOriginal(
                     bytes: bytes, format: original.facts.format, digest: digest, removals: removals)

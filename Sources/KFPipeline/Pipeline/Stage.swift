@@ -56,7 +56,7 @@ package struct Asking: Sendable {
 
 /// What an image is made from.
 enum Making: Sendable {
-    /// The body of a download.
+    /// The body of a download, or an original in memory.
     case body(ImageEnding)
     case file(Derivation)
 }

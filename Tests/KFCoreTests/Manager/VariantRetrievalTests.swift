@@ -50,6 +50,18 @@ struct VariantRetrievalTests {
         #expect(provider.count == 1)
     }
 
+    @Test("Variants are made of an original in memory")
+    func memory() async throws {
+        let fixture = try ManagerFixture()
+        let provider = CountingProvider("key", try ManagerFixture.fixture("png/rgba.png"))
+        let original = try await fixture.manager.retrieveImage(with: .provider(provider), options: options(""))
+        let results = await fixture.manager.retrieveVariants(
+            of: .provider(provider), options: try ["resize:10x10", "resize:20x20"].map { try options($0) })
+        #expect(original.way == .fetched && provider.count == 1)
+        #expect(try results.map { try $0.get().facts.width } == [10, 20])
+        for result in results { #expect(try result.get().way == .derived) }
+    }
+
     @Test("A variant that fails leaves the others")
     func mixed() async throws {
         let fixture = try ManagerFixture()
