@@ -20,8 +20,8 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build unit test threads engines spark remotes example docs stress demo bench profile gallery fuzz \
-	mutants lint format install clean
+.PHONY: help setup build unit test threads sanitize engines spark remotes example docs stress demo bench profile gallery \
+	fuzz mutants lint format install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ test: build ## Run all tests: unit, measuring, and end-to-end against the releas
 
 threads: setup ## Run the tests of pipeline, remotes, storage and engine under ThreadSanitizer (SUITES=REGEX)
 	@SWIFT="$(SWIFT)" Tests/Threads/run.sh $(SUITES)
+
+sanitize: setup ## Run the unit tests, and the library for a while, under AddressSanitizer (SOAK_SECONDS=60)
+	@SWIFT="$(SWIFT)" Tests/Support/sanitize.sh $(SOAK_SECONDS)
 
 engines: build ## Try kf as the worker of a Slurm cluster of two nodes, and of Python (kf_partition.py)
 	@Tests/Support/setup.sh python3 slurmctld slurmd slurm-client
