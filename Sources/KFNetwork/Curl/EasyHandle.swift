@@ -50,7 +50,7 @@ final class EasyHandle {
     /// Records that the present setup follows from these terms.
     func remember(_ terms: HandleSetup.Terms?) { self.terms = setup == nil ? nil : terms }
 
-    /// Marks the handle for a reset before its next use, after a transfer that broke off or used credentials.
+    /// Marks the handle for a reset before its next use, after a transfer that used credentials.
     func forgetSetup() {
         setup = nil
         terms = nil

@@ -391,9 +391,9 @@ final class TransferLoop {
     private func detach(_ transfer: Transfer) {
         guard let handle = transfer.handle else { return }
         multi.remove(handle)
-        if !transfer.endedCleanly { handle.forgetSetup() }
         transfer.handle = nil
         handle.context = nil
-        idleHandles.append(handle)
+        // libcurl keeps the errno of a failed connection even over a reset.
+        if transfer.endedCleanly { idleHandles.append(handle) }
     }
 }

@@ -42,6 +42,30 @@ struct NegativeTTLTests {
         #expect(transport.requests.count == 6)
     }
 
+    /// Under the HTTP policy, the last response counts.
+    @Test("A 404 without a time to live forgets the last one", arguments: [Duration.zero, .seconds(-1)])
+    func zero(_ span: Duration) async throws {
+        let (fixture, transport) = try fixture(gone)
+        let spans = [.seconds(60), .seconds(60), span, .seconds(60)]
+        for (span, requests) in zip(spans, [1, 1, 2, 3]) {
+            #expect(await status(fixture, [.cachePolicy(.http), .negativeTimeToLive(span)]) == 404)
+            #expect(transport.requests.count == requests)
+        }
+    }
+
+    @Test("A fetch that skips the disk skips the remembered 404")
+    func skipped() async throws {
+        let (fixture, _) = try fixture(gone)
+        #expect(await status(fixture, [.negativeTimeToLive(.seconds(60))]) == 404)
+        for (option, count) in [(.retryFailed, 2), (.forceRefresh, 1), (.fromMemoryCacheOrRefresh, 1)]
+            as [(KingfisherOptionsInfoItem, Int)]
+        {
+            let options = KingfisherOptions([.negativeTimeToLive(.seconds(60)), option])
+            let plan = try await fixture.manager.explain(source, options: options).plan
+            #expect(plan.step == .request && plan.reasons.count == count, "\(option): \(plan.reasons)")
+        }
+    }
+
     @Test("Only a 404 or 410 is remembered", arguments: [400, 403, 429, 500, 503])
     func others(_ status: Int) async throws {
         let (fixture, transport) = try fixture(.init(status: status))

@@ -103,14 +103,19 @@ struct CacheFileTests {
         #expect(cache.exists("lock") && !cache.exists("tmp/stolen"))
     }
 
-    @Test("A directory in the place of a file is removed")
-    func cleared() throws {
-        let place = "\(fixture.root)/v1/objects/cd"
-        try FileManager.default.createDirectory(atPath: "\(place)/x.png/deep/er", withIntermediateDirectories: true)
-        try "x".write(toFile: "\(place)/x.png/deep/er/file", atomically: false, encoding: .utf8)
-        #expect(symlink(fixture.directory.path("outside").path, "\(place)/x.png/deep/link") == 0)
-        try cache.clear("objects/cd/x.png")
-        #expect(!cache.exists("objects/cd/x.png"))
+    @Test("A directory in the place of a file is removed", arguments: [true, false])
+    func cleared(isObject: Bool) throws {
+        let object = StoredObject(
+            digest: try #require(Digest(hex: "cd" + String(repeating: "0", count: 62))),
+            fileExtension: try #require(ObjectExtension("png")), size: 1, modified: 0)
+        let place = "objects/\(object.name)"
+        // As deep as a removal goes.
+        let deep = cache.path(place) + String(repeating: "/deep", count: 12)
+        try FileManager.default.createDirectory(atPath: deep, withIntermediateDirectories: true)
+        try "x".write(toFile: "\(deep)/file", atomically: false, encoding: .utf8)
+        #expect(symlink(fixture.directory.path("outside").path, "\(deep)/link") == 0)
+        if isObject { try cache.objects.clear(object) } else { try cache.clear(place) }
+        #expect(!cache.exists(place))
         #expect(cache.names(in: "tmp").isEmpty)
         #expect(try String(contentsOfFile: outside, encoding: .utf8) == "precious")
     }

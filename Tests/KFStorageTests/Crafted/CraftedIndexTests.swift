@@ -171,6 +171,21 @@ struct CraftedIndexTests {
         }
     }
 
+    @Test(
+        "A partial download with an impossible size is ignored",
+        arguments: [
+            ("-", true), ("0", true), ("12", true), ("-1", false), ("", false), ("many", false),
+            ("9223372036854775808", false),
+        ])
+    func partialTotal(_ total: String, _ isGood: Bool) throws {
+        let digest = try #require(Digest(hex: String(repeating: "a", count: 64)))
+        let facts = PartialFacts(
+            url: "u", location: "l", request: digest, validator: "\"e\"", contentType: nil, total: 7)
+        let text = try #require(PartialRecord.text(of: facts, key: digest))
+        let record = PartialRecord(text.replacing("\n7\n", with: "\n\(total)\n"), key: digest)
+        #expect((record != nil) == isGood && record?.facts.total == (isGood ? Int64(total) : nil))
+    }
+
     private static let schemas = [
         "CREATE TRIGGER t AFTER DELETE ON entries BEGIN UPDATE objects SET ext = 'x'; END",
         "CREATE VIEW v AS SELECT * FROM entries",

@@ -82,6 +82,20 @@ struct DiskFreshnessTests {
         #expect(try storage.totals().expired == 2)
     }
 
+    @Test("A quick count of a long index skips the current hour")
+    func quickly() async throws {
+        let storage = try fixture.open()
+        try await storage.put("text", "k") { $0.expiration = .seconds(1) }
+        fixture.time.advance(seconds: 2)
+        for (entries, isSkipped) in [(65_536, false), (65_537, true)] {
+            try fixture.change("UPDATE totals SET entries = \(entries)")
+            let totals = try storage.totals(exactly: false)
+            #expect(totals.expired == (isSkipped ? 0 : 1) && totals.isExpiredExact == !isSkipped)
+        }
+        let totals = try storage.totals()
+        #expect(totals.expired == 1 && totals.isExpiredExact)
+    }
+
     @Test("Eviction takes expired and then least recently used entries")
     func eviction() async throws {
         let storage = try fixture.open()

@@ -78,6 +78,17 @@ struct EvictionTests {
         #expect(try fixture.objects().count == 102)
     }
 
+    @Test("Few entries go in one commit with their objects")
+    func few() async throws {
+        let storage = try fixture.open()
+        for index in 0..<3 { try await storage.put("text \(index)", "k\(index)") }
+        let other = try fixture.open()
+        let before = other.commitsOfOthers
+        #expect(try storage.remove(matching: EntryFilter()).entries == 3)
+        #expect(other.commitsOfOthers == before + 1)
+        #expect(try fixture.objects() == [])
+    }
+
     @Test("An entry without an object is evicted first")
     func dangling() async throws {
         let storage = try fixture.open()

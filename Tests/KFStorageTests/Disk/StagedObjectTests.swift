@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Support
+import Synchronization
 import Testing
 
 @testable import KFStorage
@@ -82,6 +83,42 @@ struct StagedObjectTests {
         #expect(object.digest == digest)
     }
 
+    @Test("A body waits for its hash after ten buffers")
+    func bounded() async throws {
+        let hash = FollowingHash()
+        let (reading, begun) = AsyncStream.makeStream(of: Void.self)
+        let (ends, ended) = AsyncStream.makeStream(of: Void.self)
+        let (held, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        hash.setReader(
+            HeldReader {
+                held.signal()
+                gate.wait()
+                gate.signal()
+            })
+        let handed = Atomic(0)
+        Thread.detachNewThread {
+            // Another test may hold some of the buffers.
+            while handed.load(ordering: .relaxed) < 20, let buffer = BodyBuffer.take() {
+                _ = Self.body.withUnsafeBytes(buffer.append)
+                // Longer than what the writing thread hashes itself.
+                _ = hash.exchange(buffer, endingAt: 2 << 20)
+                // From the fourth on a worker hashes, and is held.
+                if handed.add(1, ordering: .relaxed).newValue == 4 {
+                    held.wait()
+                    begun.finish()
+                }
+            }
+            begun.finish()
+            ended.finish()
+        }
+        for await _ in reading {}
+        await others(run: .milliseconds(50))
+        #expect(handed.load(ordering: .relaxed) <= 10)
+        gate.signal()
+        for await _ in ends {}
+        _ = hash.finish()
+    }
+
     @Test("A reader sees all bytes in order")
     func reader() throws {
         let object = try fixture.open().stage()
@@ -161,4 +198,10 @@ private struct CollectingReader: BodyReader {
     private(set) var bytes: [UInt8] = []
 
     mutating func read(_ bytes: UnsafeRawBufferPointer) { self.bytes.append(contentsOf: bytes) }
+}
+
+private struct HeldReader: BodyReader {
+    let hold: @Sendable () -> Void
+
+    mutating func read(_ bytes: UnsafeRawBufferPointer) { hold() }
 }

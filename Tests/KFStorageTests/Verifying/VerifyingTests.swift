@@ -1,3 +1,4 @@
+import CSQLite
 import Foundation
 import Glibc
 import Support
@@ -203,6 +204,49 @@ struct VerifyingTests {
         #expect(chmod(paths[0], 0o644) == 0 && truncate(paths[0], 3) == 0)
         let result = try fixture.open { $0.readOnly = true }.verify(repairs: false) { _ in }
         #expect(result.files == 21 && result.counts[.wrongSize]?.found == 1)
+        var filter = EntryFilter()
+        filter.keys = KeyChoice(keys: ["key 0", "key 1"])
+        let part = try fixture.open { $0.readOnly = true }.verify(filter, repairs: false) { _ in }
+        #expect(part.files == 3 && part.counts[.wrongSize]?.found == 1)
+    }
+
+    /// The index by parent has another parent of a variant, or an original that has none.
+    @Test(
+        "An index that disagrees with its table is rebuilt from it",
+        arguments: [
+            ["UPDATE entries SET parent = 5 WHERE identifier = 'blur:2'"],
+            ["UPDATE entries SET parent = 5 WHERE key = 'key 2'"],
+            [
+                "UPDATE entries SET parent = 5 WHERE identifier = 'blur:2'",
+                "UPDATE entries SET parent = 6 WHERE key = 'key 2'",
+            ],
+        ])
+    func reindexed(_ mistakes: [String]) async throws {
+        _ = try await fill()
+        for sql in mistakes { try fixture.change(sql) }
+        // The rows are corrected while SQLite takes the index for one of other rows.
+        try limitParents("IS NOT NULL", to: "IS 0")
+        try fixture.change(
+            """
+            UPDATE entries SET parent = CASE identifier WHEN '' THEN NULL
+            ELSE (SELECT id FROM entries o WHERE o.key = entries.key AND o.identifier = '') END
+            """)
+        try limitParents("IS 0", to: "IS NOT NULL")
+        try expect([.damagedIndex: mistakes.count])
+        #expect(try fixture.open().text("key 1", identifier: "blur:2") == "made")
+    }
+
+    /// Changes which rows the index by parent is for, without changing its content. The connections of the cache forbid
+    /// that.
+    private func limitParents(_ old: String, to new: String) throws {
+        var handle: OpaquePointer?
+        defer { sqlite3_close(handle) }
+        try #require(sqlite3_open(fixture.index, &handle) == SQLITE_OK)
+        let sql = """
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = replace(sql, '\(old)', '\(new)') WHERE name = 'entries_parent'
+            """
+        try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
     }
 
     @Test("A filter limits the verification to its entries")
