@@ -43,6 +43,22 @@ struct CurlFailureTests {
         #expect(error(CURLE_WEIRD_SERVER_REPLY, phase: .head) == .badHeaders(detail: "detail"))
     }
 
+    @Test("A broken handshake is a lost connection, a refused one is not") func handshakes() {
+        let ends = [
+            "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443 ", "Recv failure: Connection reset by peer",
+            "TLS connect error: error:0A000126:SSL routines::unexpected eof while reading",
+        ]
+        for detail in ends {
+            let error = error(CURLE_SSL_CONNECT_ERROR, detail: detail)
+            #expect(error == .connectionLost(detail: "within the TLS handshake with h"))
+        }
+        let alert = "error:0A000410:SSL routines::sslv3 alert handshake failure"
+        for (code, phase) in [(CURLE_SSL_CONNECT_ERROR, Exchange.Phase.connecting), (CURLE_RECV_ERROR, .head)] {
+            #expect(error(code, phase: phase, detail: alert) == .tls(.other, host: "h", detail: alert))
+        }
+        #expect(error(CURLE_RECV_ERROR, phase: .body, detail: alert) == .connectionLost(detail: alert))
+    }
+
     @Test("Certificate errors name their reason") func certificates() {
         let reasons: [(Int, TLSFailure)] = [
             (0, .wrongHost), (1, .wrongHost), (9, .notYetValid), (10, .expired), (18, .selfSigned),
