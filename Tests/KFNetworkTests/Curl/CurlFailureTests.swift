@@ -19,7 +19,6 @@ struct CurlFailureTests {
         #expect(error(CURLE_COULDNT_RESOLVE_HOST) == .resolve(host: "h"))
         #expect(error(CURLE_COULDNT_CONNECT, errno: 111) == .connect(host: "h", detail: "Connection refused"))
         #expect(error(CURLE_COULDNT_CONNECT) == .connect(host: "h", detail: "detail"))
-        #expect(error(CURLE_OPERATION_TIMEDOUT) == .connectTimeout(host: "h"))
         #expect(error(CURLE_PARTIAL_FILE, phase: .body) == .truncated(expected: 10, got: 3))
         #expect(error(CURLE_GOT_NOTHING) == .emptyReply)
         #expect(error(CURLE_URL_MALFORMAT) == .invalidURL)
