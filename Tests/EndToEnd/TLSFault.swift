@@ -17,6 +17,12 @@ struct TLSFault: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
+    /// One of each kind: useless and useful to retry, before, in and after the handshake, and within the body.
+    static let samples = all.filter {
+        ["eof", "client-1.3", "cut-reset", "endless-cut"].contains($0.server) || $0.certificate == .expired
+            || $0.options?.contains("empty.pem") == true
+    }
+
     /// Those that a proxy can have as well.
     static let ofHandshakes = all.filter { !["cut", "cut-closed", "cut-reset", "endless-cut"].contains($0.server) }
 

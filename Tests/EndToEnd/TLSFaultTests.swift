@@ -31,8 +31,13 @@ extension EndToEnd {
                 by: command, of: bad, beside: good.url("/good.png"), options, code: code, says: words)
         }
 
-        @Test("A TLS fault is refused beside a good image", arguments: TLSFault.all, ["fetch", "prefetch"])
-        func faults(fault: TLSFault, command: String) async throws {
+        @Test("A TLS fault is refused beside a good image", arguments: TLSFault.all)
+        func faults(fault: TLSFault) async throws { try await check(fault, by: "fetch") }
+
+        @Test("A list goes on after a TLS fault", arguments: TLSFault.samples)
+        func lists(fault: TLSFault) async throws { try await check(fault, by: "prefetch") }
+
+        private func check(_ fault: TLSFault, by command: String) async throws {
             let server = try TLSServer(fault.server, body: picture, fault.certificate, of: certificates)
             let port = server.address.split(separator: ":").last ?? ""
             try await expectRefusal(
@@ -80,6 +85,17 @@ extension EndToEnd {
                 by: command, of: "https://origin.test/bad.png", says: fault.says,
                 kf: kf.with(["https_proxy": proxy.url("")]))
             #expect(proxy.requests.map(\.method) == Array(repeating: "CONNECT", count: fault.requests))
+        }
+
+        @Test("A remote with a bad certificate is passed over unless required")
+        func remotes() async throws {
+            let remote = try TLSServer("serve", .expired, of: certificates)
+            let options = ["--remote", remote.url("p"), "--cacert", certificates.authority, "-o", "-"]
+            let result = try await kf.run(["fetch", good.url("/a.png")] + options)
+            #expect(result.status == 0 && result.standardOutput == picture, "\(result)")
+            let required = try await kf.run(["fetch", good.url("/b.png"), "--remote-required"] + options)
+            #expect(required.status == 3 && required.standardOutput.isEmpty, "\(required)")
+            #expect(required.errors.contains("the certificate of \(remote.address.dropFirst(8)) has expired"))
         }
 
         @Test("A fault of the proxy's TLS names the proxy", arguments: TLSFault.ofHandshakes)
