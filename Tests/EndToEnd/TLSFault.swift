@@ -73,8 +73,10 @@ struct TunnelFault: Sendable, CustomTestStringConvertible {
             name: "status 403", says: "proxy: the connection was refused with status 403", steps: [.reply("403 No")]),
         TunnelFault(name: "status 407", says: "proxy: a user name and password", steps: [.reply("407 No")]),
         TunnelFault(name: "status 502", says: "refused with status 502", requests: 3, steps: [.reply("502 No")]),
-        TunnelFault(name: "no answer", says: "", requests: 3, steps: [.close]),
-        TunnelFault(name: "no HTTP", says: "", requests: 3, steps: [.text("garbage\r\n\r\n"), .close]),
+        TunnelFault(name: "no answer", says: "connection lost: Proxy CONNECT aborted", requests: 3, steps: [.close]),
+        TunnelFault(
+            name: "no HTTP", says: "connection lost: CONNECT tunnel failed", requests: 3,
+            steps: [.text("garbage\r\n\r\n"), .close]),
         TunnelFault(
             name: "plain HTTP behind it", says: "no secure connection to origin.test: its port does not speak TLS",
             steps: [made, .reply("400 Bad Request"), .hold]),
