@@ -48,12 +48,12 @@ threads: setup ## Run the tests of pipeline, remotes, storage and engine under T
 sanitize: setup ## Run the unit tests, and the library for a while, under AddressSanitizer (SOAK_SECONDS=60)
 	@SWIFT="$(SWIFT)" Tests/Support/sanitize.sh $(SOAK_SECONDS)
 
-engines: build ## Try kf as the worker of a Slurm cluster of two nodes, and of Python (kf_partition.py)
-	@Tests/Support/setup.sh python3 slurmctld slurmd slurm-client
+engines: build ## Try kf as the worker of Python (kf_partition.py), and as root of a Slurm cluster of two nodes
+	@test $$(id -u) != 0 || Tests/Support/setup.sh python3 python3-pandas slurmctld slurmd slurm-client
 	@KF_BINARY="$(CURDIR)/$(KF)" Tests/Integrations/test_kf_partition.py
 	@KF_BINARY="$(CURDIR)/$(KF)" Tests/Integrations/test_slurm.py
 
-spark: build ## Try it under Spark and Dask from PyPI, and measure it beside plain kf (RUNS=N)
+spark: build ## Try kf_partition.py under Spark and Dask from PyPI, and measure it beside plain kf (RUNS=N)
 	@Tests/Support/setup.sh python3-venv openjdk-17-jre-headless
 	@Tests/Integrations/spark.py --kf "$(CURDIR)/$(KF)" $(if $(RUNS),--runs $(RUNS))
 

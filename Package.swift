@@ -76,7 +76,8 @@ let package = Package(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
             exclude: [
                 "docs.sh", "gallery.py", "h2_server.py", "merge_symbols.py", "name_server.py", "s3_server.py",
-                "sanitize.sh", "serve.sh", "serve_apache.sh", "served.sh", "setup.sh", "test.sh", "undocumented.py",
+                "sanitize.sh", "serve.sh", "serve_apache.sh", "served.sh", "setup.sh", "test.sh", "tls_server.py",
+                "undocumented.py",
             ],
             swiftSettings: optimizedFiles),
         .target(

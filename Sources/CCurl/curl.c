@@ -238,6 +238,7 @@ void kf_easy_get_facts(CURL *easy, kf_easy_facts *facts) {
 void kf_easy_get_failure(CURL *easy, kf_easy_failure *failure) {
     failure->pre_transfer = time_info(easy, CURLINFO_PRETRANSFER_TIME_T);
     failure->verify_result = long_info(easy, CURLINFO_SSL_VERIFYRESULT);
+    failure->proxy_verify_result = long_info(easy, CURLINFO_PROXY_SSL_VERIFYRESULT);
     failure->proxy_status = long_info(easy, CURLINFO_HTTP_CONNECTCODE);
 }
 

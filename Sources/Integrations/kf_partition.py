@@ -45,6 +45,7 @@ RESULT_COLUMNS = {
 _PLAIN_URL = re.compile(r"https?://[!$%&(-;=?-Z_a-z~]+", re.ASCII).fullmatch  # no space, quote, fragment or brace
 _NORMAL = (0, 1)  # 1: some images failed, which their rows say
 _MESSAGES = 20  # last lines of kf's standard error that an error carries
+_MESSAGE = 4096  # last bytes of each
 _BLOCK = 1 << 18  # bytes of one read
 _FLUSH = 1 << 14  # bytes of lines that are written together
 _PATIENCE = 0.02  # seconds for which a line may wait for others
@@ -477,8 +478,9 @@ class _Process:
         if not block:
             self._poll.unregister(self._errors)
         *lines, rest = (self._message + block).split(b"\n")
-        self._message = rest[-4096:] if block else b""
-        self._messages.extend(line.decode("utf-8", "replace") for line in [*lines, *([] if block else [rest])] if line)
+        self._message = rest[-_MESSAGE:] if block else b""
+        ended = lines if block else [*lines, rest]
+        self._messages.extend(line[-_MESSAGE:].decode("utf-8", "replace") for line in ended if line)
 
     def finish(self, timeout: float) -> None:
         """Waits for the end of kf, which has answered all rows. Raises KFError if its exit status is not normal."""

@@ -29,75 +29,11 @@ extension EndToEnd {
                     ? [.reply(headers: ["Connection: close"], body: bytes), .close] : fault.steps(bytes)
             }
             let options = ["--retry", "2", "--retry-delay", "1ms"] + fault.options
-            try await expectRefusal(
+            try await kf.expectRefusal(
                 of: server.url("/bad"), beside: server.url("/good.png"), options, code: fault.code, says: fault.says)
             #expect(server.requests.count { $0.path == "/bad" } == fault.requests)
             // No encoding is asked for, whatever comes.
             #expect(server.requests.allSatisfy { $0.header("Accept-Encoding") == "identity" })
-        }
-
-        /// Fetches both; the first is refused, the second is there.
-        private func expectRefusal(
-            of bad: String, beside good: String, _ options: [String], code: Int, says words: String,
-            kf other: KFCommand? = nil, sourceLocation: SourceLocation = #_sourceLocation
-        ) async throws {
-            let kf = other ?? self.kf
-            let result = try await kf.run(["fetch", "--json", "--output-dir", "out"] + options + [bad, good])
-            #expect(result.status == 1, "\(result)", sourceLocation: sourceLocation)
-            let items = try result.items()
-            let failed = try #require(items.first { $0.source == bad }, "\(result)", sourceLocation: sourceLocation)
-            #expect(failed.status == "failed", "\(result)", sourceLocation: sourceLocation)
-            #expect(failed.error?.code == code, "\(result)", sourceLocation: sourceLocation)
-            let message = failed.error?.message ?? ""
-            #expect(words.isEmpty || message.contains(words), "\(message)", sourceLocation: sourceLocation)
-            #expect(failed.path == nil && failed.output == nil, sourceLocation: sourceLocation)
-            #expect(items.first { $0.source == good }?.status == "fetched", "\(result)", sourceLocation: sourceLocation)
-            // Of the two, the good one alone is cached and written.
-            let stat = try #require(try await kf.run("cache", "stat", "--json").objects().first)
-            #expect(stat["entries"] as? Int == 1, sourceLocation: sourceLocation)
-            #expect(kf.cachedObjects().count == 1, sourceLocation: sourceLocation)
-            #expect(kf.leftovers().isEmpty, sourceLocation: sourceLocation)
-            let written = TemporaryDirectory.files(in: kf.home.path("out"))
-            #expect(written.count == 1, sourceLocation: sourceLocation)
-            for name in written {
-                #expect(try kf.contents("out/\(name)") == picture, sourceLocation: sourceLocation)
-            }
-        }
-
-        // MARK: TLS
-
-        @Test(
-            "A bad certificate is refused unless its host is trusted", .enabled(if: FileServer.isInstalled),
-            arguments: [
-                (TestCertificates.Kind.expired, "has expired"), (.selfSigned, "is self-signed"),
-                (.wrongHost, "is for another host"),
-            ])
-        func certificate(kind: TestCertificates.Kind, words: String) async throws {
-            let certificates = try await TestCertificates.shared
-            let bad = try FileServer(identity: certificates.identity(kind))
-            let good = try FileServer(identity: certificates.identity(.good))
-            try await expectRefusal(
-                of: bad.secureURL("png/rgb.png"), beside: good.secureURL("png/rgb.png"),
-                ["--cacert", certificates.authority, "--retry", "2", "--retry-delay", "1ms"], code: 2003, says: words)
-            #expect(try await bad.requests().isEmpty)
-            let trusting = try await kf.run(
-                "fetch", bad.secureURL("png/rgb.png"), "--trusted-host", "127.0.0.1", "-o", "-")
-            #expect(trusting.standardOutput == picture)
-        }
-
-        @Test("An unknown authority and a downgrade to http are refused", .enabled(if: FileServer.isInstalled))
-        func authority() async throws {
-            let certificates = try await TestCertificates.shared
-            let server = try FileServer(
-                configuration: [FileServer.redirecting("/down.png", to: "http://127.0.0.1:1/")],
-                identity: certificates.identity(.good))
-            try await expectRefusal(
-                of: server.secureURL("png/rgb.png"), beside: server.url("png/rgb.png"), ["--retry", "0"], code: 2003,
-                says: "unknown authority")
-            try await expectRefusal(
-                of: server.secureURL("down.png"), beside: server.secureURL("png/rgb.png"),
-                ["--cacert", certificates.authority, "--retry", "0"], code: 2003, says: "redirect from https to http",
-                kf: KFCommand())
         }
 
         // MARK: Names and addresses
@@ -110,7 +46,7 @@ extension EndToEnd {
             ])
         func unreachable(host: String, words: String) async throws {
             let server = try FileServer()
-            try await expectRefusal(
+            try await kf.expectRefusal(
                 of: "http://\(host)/a.png", beside: server.url("png/rgb.png"), ["--retry", "0"], code: 2003, says: words
             )
         }
@@ -119,10 +55,9 @@ extension EndToEnd {
         func silentNameServer() async throws {
             let names = try PrivateNames(hosts: [:], nameServer: .silent)
             let server = try FileServer()
-            try await expectRefusal(
+            try await names.wrapping(kf).expectRefusal(
                 of: "http://somewhere.test/a.png", beside: server.url("png/rgb.png"),
-                ["--retry", "0", "--timeout", "500ms"], code: 2003, says: "the connection to somewhere.test timed out",
-                kf: names.wrapping(kf))
+                ["--retry", "0", "--timeout", "500ms"], code: 2003, says: "the connection to somewhere.test timed out")
         }
 
         @Test(

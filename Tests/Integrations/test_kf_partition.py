@@ -17,9 +17,12 @@ import textwrap
 import threading
 import time
 import unittest
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2] / "Sources/Integrations")]
+import skips  # noqa: E402
 from kf_partition import RESULT_COLUMNS, KFError, fetch, map_frame, map_frames, result_schema  # noqa: E402
 from origin import Origin  # noqa: E402
 
@@ -28,7 +31,7 @@ try:
 except ImportError:
     pandas = None
 
-KF = os.environ["KF_BINARY"]
+KF = os.environ.get("KF_BINARY") or sys.exit(__doc__)
 LIMIT = 60.0  # seconds that any wait of these tests may take
 
 
@@ -291,13 +294,55 @@ class Failures(Case):
             for number, line in enumerate(sys.stdin, 1): print(json.dumps({"line": number, "status": "failed"}))
             sys.exit(%d)
             """
-        self.fails(text % 4, "ended with status 4", 4)
+        for status in (2, 3, 4, 130, 143):  # those of the manual
+            self.fails(text % status, f"ended with status {status}", status)
         program = self.program(text % 1)
         self.assertEqual(len(list(fetch([{"url": "http://h/"}] * 9, kf=program))), 9)
 
     def test_a_mistake_in_the_options_has_kfs_message(self):
         with self.assertRaisesRegex(KFError, "status 2(.|\n)*--never"):
             list(fetch([{"url": "http://h/"}], ["--never"], kf=KF))
+
+    def test_a_run_that_stops_early_fails_the_task(self):
+        with Origin() as origin:
+            rows = [{"url": f"{origin.address}/none{place}.jpg"} for place in range(100)]
+            with self.assertRaises(KFError) as caught:
+                list(fetch(rows, [*self.options, "--max-failures", "3"], kf=KF))
+        self.assertEqual(caught.exception.status, 4)
+
+    def test_a_full_disk_fails_the_task_with_its_reason(self):
+        cache = self.folder / "cache"
+        cache.mkdir()
+        path = self.folder / "wrapper"
+        mount = f'mount -t tmpfs -o mode=700,size=64k none "{cache}" && exec "{KF}" "$@"'
+        path.write_text(f"#!/bin/sh\nexec unshare -rm /bin/sh -c '{mount}' sh \"$@\"\n")
+        path.chmod(0o755)
+        if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+            self.skipTest("a small disk needs a mount namespace: allow user namespaces, or run `make engines` as root")
+        with Origin() as origin, self.assertRaisesRegex(KFError, "status 3(.|\n)*the disk is full") as caught:
+            rows = [{"url": f"{origin.address}/{place}.jpg"} for place in range(100)]
+            list(fetch(rows, self.options, kf=str(path)))
+        self.assertEqual(caught.exception.status, 3)
+
+    def test_a_megabyte_of_messages_leaves_a_small_error(self):
+        for line in ('b"\\xff" * 50_000 + b"\\n"', 'b"x" * 1_000_000'):
+            error = self.fails(
+                f"""
+                sys.stdin.readline()
+                for number in range(20): sys.stderr.buffer.write({line})
+                sys.stderr.flush(); os._exit(7)
+                """,
+                "status 7", 7,
+            )  # fmt: skip
+            self.assertTrue(error.messages)
+            self.assertLess(len(pickle.dumps(error)), 300_000)
+
+    def test_half_an_answer_of_a_killed_kf_is_an_error(self):
+        text = """
+            sys.stdin.readline(); print(json.dumps({"line": 1, "status": "fetched"}))
+            sys.stdout.write('{"line": 2, "status": "fet'); sys.stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)
+            """
+        self.fails(text, "broke off within an answer", -9)
 
     def test_answers_that_are_none(self):
         self.fails("print('hello', flush=True); time.sleep(60)", "no answer: b'hello'", None)
@@ -348,6 +393,7 @@ class Failures(Case):
             first = next(answers)
             child = os.fork()
             if child == 0:
+                warnings.simplefilter("ignore")  # the copy of kf's Popen is not waited for here
                 answers.close()
                 os._exit(0)
             self.assertEqual(os.waitpid(child, 0)[1], 0)
@@ -380,6 +426,41 @@ class Failures(Case):
 
 
 class Ends(Case):
+    def test_an_interrupted_task_ends_kf(self):
+        program = self.program("sys.stdin.readline(); os.kill(os.getppid(), signal.SIGINT); time.sleep(60)")
+        for ordered in (False, True):
+            with self.assertRaises(KeyboardInterrupt):
+                list(fetch([{"url": "http://h/"}], kf=program, ordered=ordered, timeout=LIMIT))
+            self.assertEqual(children(), self.before)
+
+    def test_a_terminated_kf_fails_the_task(self):
+        program, note = self.wrapper()
+        with Origin() as origin:
+            rows = [{"url": f"{origin.address}/held{place}.jpg"} for place in range(5000)]
+
+            def end():
+                origin.wait_for_requests(4)
+                os.kill(int(note.read_text()), signal.SIGTERM)
+                origin.release()  # kf waits for what is on its way
+
+            with ThreadPoolExecutor(1) as pool, self.assertRaises(KFError) as caught:
+                pool.submit(end)
+                list(fetch(rows, [*self.options, "--jobs", "4"], kf=program))
+        self.assertEqual(caught.exception.status, 143)
+        self.assertLess(origin.counts.total(), len(rows))
+
+    def test_two_partitions_share_one_cache(self):
+        with Origin() as origin, ThreadPoolExecutor(2) as pool:
+            rows = [{"url": f"{origin.address}/held{place}.jpg"} for place in range(100)]
+            tasks = [pool.submit(lambda: list(fetch(rows, self.options, kf=KF))) for _ in range(2)]
+            origin.wait_for_requests(8)
+            origin.release()
+            for task in tasks:
+                results = task.result(LIMIT)
+                self.assertEqual(len(results), 100)
+                self.assertTrue(all(row["path"] for row in results))
+            self.assertEqual(origin.twice(), set())
+
     def test_a_generator_that_is_closed_ends_kf(self):
         program, note = self.wrapper()
         with Origin() as origin:
@@ -427,7 +508,7 @@ class Ends(Case):
             self.assertLessEqual(len(origin.twice()), 12)
 
 
-@unittest.skipUnless(pandas, "needs pandas")
+@unittest.skipUnless(pandas, "pandas is missing: run `apt-get install python3-pandas`")
 class Frames(Case):
     def test_frames_keep_their_rows_index_and_types(self):
         with Origin() as origin:
@@ -470,10 +551,24 @@ class Frames(Case):
         results = list(map_frames(frames, window=3, backlog=1, timeout=LIMIT, kf=program))
         self.assertEqual([len(result) for result in results], [100] * 3)
 
+    def test_frames_that_are_no_longer_wanted_end_kf(self):
+        program = self.program(
+            """
+            print(json.dumps({"line": 1, "status": "fetched"}), flush=True)
+            for line in sys.stdin: pass
+            time.sleep(60)
+            """
+        )
+        frames = [pandas.DataFrame({"url": ["http://h/"] * count}) for count in (1, 5)]
+        results = map_frames(frames, timeout=LIMIT, kf=program)
+        self.assertEqual(len(next(results)), 1)
+        results.close()
+        self.assertEqual(children(), self.before)
+
     def test_a_column_of_the_results_name_is_an_error(self):
         with self.assertRaisesRegex(ValueError, "status"):
             map_frame(pandas.DataFrame({"url": ["x"], "status": [1]}))
 
 
 if __name__ == "__main__":
-    unittest.main()
+    skips.main()

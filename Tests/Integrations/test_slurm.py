@@ -3,7 +3,7 @@
 
 usage: KF_BINARY=kf test_slurm.py
 
-Needs root: slurmd runs the tasks of others, and each node gets a process namespace. Skipped where there are none.
+Needs root: slurmd runs the tasks of others, and each node gets a process namespace. Skipped without, which is said last.
 """
 
 import hashlib
@@ -18,10 +18,11 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+import skips  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from origin import ROOT, Origin  # noqa: E402
 
-KF = os.environ["KF_BINARY"]
+KF = os.environ.get("KF_BINARY") or sys.exit(__doc__)
 ARTICLE = ROOT / "Sources/KFCore/KFCore.docc/Engines.md"
 COUNT, JOBS = 400, 4
 IN_FLIGHT = JOBS + 32  # kf uploads 32 at a time
@@ -35,7 +36,7 @@ def free_ports(count):
     return ports
 
 
-@unittest.skipUnless(Cluster.is_possible(), "needs root and process namespaces, for slurmd and the nodes")
+@unittest.skipUnless(Cluster.is_possible(), "the nodes need root and process namespaces: run `make engines` as root")
 class SlurmTests(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="kf-slurm-", ignore_cleanup_errors=True)
@@ -126,4 +127,4 @@ class SlurmTests(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    skips.main()

@@ -98,7 +98,7 @@ elif command -v sudo >/dev/null; then
     echo "$say"
     sudo "$BASH" "$0" --install "${missing[@]}"
 else
-    fail "this needs root. Please run:" "  apt-get install -y --no-install-recommends ${missing[*]}"
+    fail "this needs root. Please run as root, then repeat the command:" "  apt-get install -y --no-install-recommends ${missing[*]}"
 fi
 mapfile -t missing < <(missing_packages)
 ((${#missing[@]} == 0)) || fail "still missing after installing: ${missing[*]}"

@@ -78,7 +78,7 @@ void kf_easy_get_facts(CURL *easy, kf_easy_facts *facts);
 /// Details of a failed transfer.
 typedef struct kf_easy_failure {
     int64_t pre_transfer;
-    long verify_result, proxy_status;
+    long verify_result, proxy_verify_result, proxy_status;
 } kf_easy_failure;
 
 void kf_easy_get_failure(CURL *easy, kf_easy_failure *failure);

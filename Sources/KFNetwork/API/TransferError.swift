@@ -51,10 +51,8 @@ package enum TransferError: Error, Sendable, Equatable {
     case httpStatus(Int, ResponseHead)
     /// A 206 or 304 to a request without a range or a condition.
     case unexpectedStatus(Int)
+    /// A malformed head, or a 206 that does not continue the partial body.
     case badHeaders(detail: String)
-    case conflictingLength
-    /// A 206 does not continue the partial body.
-    case contentRange(detail: String)
     case contentEncoding(String)
     /// The body cannot be decoded as its Content-Encoding demands.
     case encodingDamaged(String, detail: String)
@@ -111,9 +109,6 @@ extension TransferError {
         case .httpStatus(let status, let head):
             head.reason.isEmpty ? "response \(status)" : "response \(status) \(head.reason)"
         case .unexpectedStatus(let status): "response \(status), which was not asked for"
-        case .badHeaders(let detail): "malformed response: \(detail)"
-        case .conflictingLength: "malformed response: two different Content-Length values"
-        case .contentRange(let detail): "malformed response: \(detail)"
         case .contentEncoding(let name): "response is encoded as \(name), which was not asked for"
         case .encodingDamaged(let name, let detail): "the \(name) encoding of the response is damaged: \(detail)"
         case .tooLarge(let limit): "larger than \(limit) bytes"
@@ -122,7 +117,7 @@ extension TransferError {
         case .connectionLost(let detail): "connection lost: \(detail)"
         case .streamEnded: "the server ended the HTTP/2 stream without a response"
         case .emptyReply: "the server closed the connection without an answer"
-        case .protocolError(let detail): "malformed response: \(detail)"
+        case .badHeaders(let detail), .protocolError(let detail): "malformed response: \(detail)"
         case .sink(let error): error.reason
         case .libraryMissing(let detail): "libcurl cannot be used: \(detail)"
         case .engine(let detail): "transfer engine: \(detail)"
@@ -180,9 +175,7 @@ extension TransferError {
         case .cancelled, .shutDown, .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tls, .privateAddress,
             .environmentProxyRefused, .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect,
             .redirectRefused, .cancelledByHook, .notAdmitted, .undecided, .unexpectedStatus, .badHeaders,
-            .conflictingLength,
-            .contentRange, .contentEncoding, .encodingDamaged, .tooLarge, .sink,
-            .libraryMissing, .engine:
+            .contentEncoding, .encodingDamaged, .tooLarge, .sink, .libraryMissing, .engine:
             false
         }
     }

@@ -24,11 +24,15 @@ struct CurlFailure {
         case CURLE_COULDNT_RESOLVE_HOST: return .resolve(host: host)
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return .proxy(detail: detail)
         case CURLE_COULDNT_CONNECT: return .connect(host: host, detail: systemDetail)
-        case CURLE_OPERATION_TIMEDOUT: return .connectTimeout(host: host)
         case CURLE_PEER_FAILED_VERIFICATION: return .tls(certificateFailure, host: host, detail: detail)
+        case CURLE_SSL_CONNECT_ERROR where Self.losses.contains(where: detail.contains):
+            return .connectionLost(detail: "within the TLS handshake with \(host)")
+        // In TLS 1.3 the server refuses a client's certificate, or its absence, only after the handshake.
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
-            CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_ISSUER_ERROR:
-            return .tls(.other, host: host, detail: detail)
+            CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_ISSUER_ERROR,
+            CURLE_RECV_ERROR where phase != .body && Self.isAlert(detail):
+            let isPlain = detail.contains("wrong version number")
+            return .tls(.other, host: host, detail: isPlain ? "its port does not speak TLS" : detail)
         case CURLE_PARTIAL_FILE: return .truncated(expected: expected, got: received)
         case CURLE_GOT_NOTHING: return .emptyReply
         case CURLE_BAD_CONTENT_ENCODING: return .contentEncoding("an unknown coding")
@@ -45,6 +49,12 @@ struct CurlFailure {
         default: return .protocolError(detail: "\(detail) [libcurl \(code.rawValue)]")
         }
     }
+
+    /// Whether the peer has ended TLS for a reason that it names.
+    static func isAlert(_ detail: String) -> Bool { detail.contains(" alert ") }
+
+    /// What libcurl says of a handshake that the end of the connection broke off, and not a refusal.
+    private static let losses = ["SSL_connect: ", "unexpected eof", "Recv failure: ", "Send failure: "]
 
     /// CURLE_TOO_LARGE, which the headers of Debian 12 do not define yet.
     private static let tooLarge = CURLcode(rawValue: 100)

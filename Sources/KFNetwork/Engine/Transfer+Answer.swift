@@ -41,7 +41,7 @@ extension Transfer {
             }
             // libcurl enforces a Content-Length, but not the range that a chunked 206 announces.
             if let length = exchange.head?.contentLength, exchange.received > length {
-                return refuse(.contentRange(detail: "the body is longer than its Content-Range"))
+                return refuse(.badHeaders(detail: "the body is longer than its Content-Range"))
             }
             do throws(TransferError) {
                 if let inflater = exchange.inflater {

@@ -4,7 +4,7 @@ extension Transfer {
         if wantsCertificate(after: error) { return ask(.clientCertificate, .certificate, instead: error) }
         return switch error {
         case .httpStatus(401, let head): passwordWanted(head, error)
-        case .tls(let failure, _, _): certificateRefused(failure, error)
+        case .tls(let failure, hop.url.origin.authority, _): certificateRefused(failure, error)
         default: .answer(.failure(error))
         }
     }

@@ -148,20 +148,23 @@ final class Transfer {
         if let address = exchange.refusedAddress, exchange.phase == .connecting {
             return .privateAddress(host: origin.authority, address: address)
         }
-        if endedStream(code) { return .streamEnded(isServing: isServing) }
+        let detail = handle.errorDetail(for: code)
+        if endedStream(code), !CurlFailure.isAlert(detail) { return .streamEnded(isServing: isServing) }
         let failure = handle.failure
         if failure.proxy_status >= 300 { return .proxyStatus(Int(failure.proxy_status)) }
         if code == CURLE_OPERATION_TIMEDOUT { return .connectTimeout(host: peer) }
         if code == CURLE_COULDNT_CONNECT, proxy != nil {
-            return .proxy(detail: "could not connect: \(handle.errorDetail(for: code))")
+            return .proxy(detail: "could not connect: \(detail)")
         }
         // libcurl passes a response without a status line to no callback.
         let phase = exchange.phase == .connecting && failure.pre_transfer > 0 ? .head : exchange.phase
+        // An https proxy has a handshake and a certificate of its own.
+        let host = proxy?.lowercased().hasPrefix("https://") == true ? peer : origin.authority
+        let verifyResult = host == origin.authority ? failure.verify_result : failure.proxy_verify_result
         return CurlFailure(
-            code: code, detail: handle.errorDetail(for: code), phase: phase, scheme: origin.scheme,
-            host: origin.authority, osErrno: Int32(truncatingIfNeeded: facts.os_errno),
-            verifyResult: Int(failure.verify_result), expected: exchange.head?.contentLength,
-            received: exchange.received
+            code: code, detail: detail, phase: phase, scheme: origin.scheme, host: host,
+            osErrno: Int32(truncatingIfNeeded: facts.os_errno), verifyResult: Int(verifyResult),
+            expected: exchange.head?.contentLength, received: exchange.received
         ).error
     }
 

@@ -28,7 +28,7 @@ extension BodyFraming {
                 value.utf8.contains(0x2c) ? value.split(separator: ",", omittingEmptySubsequences: false) : [value[...]]
             for item in items {
                 let one = try Self.parseLength(item.trimmingBlanks)
-                if let length, length != one { throw .conflictingLength }
+                if let length, length != one { throw .badHeaders(detail: "two different Content-Length values") }
                 length = one
             }
         }

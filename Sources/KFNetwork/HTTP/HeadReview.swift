@@ -86,21 +86,21 @@ enum RangeReview {
         try checkType(fields.all(.contentType), resumption.contentType)
         let values = fields.all(.contentRange)
         guard values.count == 1, let range = ContentRange(values[0]) else {
-            throw .contentRange(detail: "no usable Content-Range")
+            throw .badHeaders(detail: "no usable Content-Range")
         }
         guard range.first == resumption.offset else {
-            throw .contentRange(detail: "a Content-Range that starts elsewhere")
+            throw .badHeaders(detail: "a Content-Range that starts elsewhere")
         }
         if let total = range.total, let expected = resumption.total, total != expected {
-            throw .contentRange(detail: "a Content-Range with another total")
+            throw .badHeaders(detail: "a Content-Range with another total")
         }
         guard let total = range.total ?? resumption.total else {
-            throw .contentRange(detail: "a Content-Range without a total")
+            throw .badHeaders(detail: "a Content-Range without a total")
         }
-        guard range.last == total - 1 else { throw .contentRange(detail: "a Content-Range that ends early") }
+        guard range.last == total - 1 else { throw .badHeaders(detail: "a Content-Range that ends early") }
         let length = range.last - range.first + 1
         if case .length(let announced) = framing, announced != length {
-            throw .contentRange(detail: "a Content-Range that does not match the Content-Length")
+            throw .badHeaders(detail: "a Content-Range that does not match the Content-Length")
         }
         return length
     }
@@ -110,10 +110,10 @@ enum RangeReview {
     private static func checkValidator(_ fields: HeaderFields, _ validator: String) throws(TransferError) {
         let isTag = validator.hasPrefix("\"")
         guard fields.all(.etag) == (isTag ? [validator] : []) else {
-            throw .contentRange(detail: "a partial response with another ETag")
+            throw .badHeaders(detail: "a partial response with another ETag")
         }
         guard isTag || fields.all(.lastModified) == [validator] else {
-            throw .contentRange(detail: "a partial response with another Last-Modified")
+            throw .badHeaders(detail: "a partial response with another Last-Modified")
         }
     }
 
@@ -121,7 +121,7 @@ enum RangeReview {
     private static func checkType(_ values: [String], _ expected: String?) throws(TransferError) {
         guard let type = values.first else { return }
         guard values.count == 1, type == expected, !type.lowercased().hasPrefix("multipart/") else {
-            throw .contentRange(detail: "a partial response with another Content-Type")
+            throw .badHeaders(detail: "a partial response with another Content-Type")
         }
     }
 }

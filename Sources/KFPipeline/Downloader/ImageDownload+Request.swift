@@ -105,8 +105,7 @@ extension ImageDownload {
         }
         switch error {
         case .cancelled, .shutDown, .cancelledByHook, .notAdmitted, .undecided, .sink, .invalidURL, .unsupportedScheme,
-            .invalidRequestHeader,
-            .libraryMissing, .engine, .environmentProxyRefused:
+            .invalidRequestHeader, .libraryMissing, .engine, .environmentProxyRefused:
             circuits.noteCancellation(of: url.host)
         // One failed lookup fails all waiting transfers of a host, and must not open its circuit by their number.
         case .resolve(_, isRemembered: true): circuits.noteCancellation(of: url.host)

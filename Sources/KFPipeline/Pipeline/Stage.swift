@@ -17,13 +17,13 @@ enum Stage: Sendable {
     /// Returns whether a job may go on from this stage to another one.
     func leads(to next: Stage) -> Bool {
         switch (self, next) {
-        case (.ended, _): false
-        // Variants of an original in memory are stored next.
+        case (.looking, .storing), (.ended, _): false
         case (.looking, _): true
         case (.split, .ended): true
         case (.split, _), (_, .split): false
+        case (.fetching, _): true
         // Another source begins, damaged bytes are fetched again, or a made image is stored.
-        case (.fetching, _), (.making, _): true
+        case (.making, _): true
         // A confirmed entry has gone, or its image is made of it; a replaced original is used again.
         case (.storing, .fetching), (.storing, .making), (.storing, .ended): true
         case (.storing, _): false

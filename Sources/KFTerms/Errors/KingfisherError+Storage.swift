@@ -50,9 +50,8 @@ extension KingfisherError {
             self = .responseError(reason: .tooLarge(detail: "larger than \(ByteText.limit(Int64(limit)))"))
         case .sink: self = .cacheError(reason: .cannotCreateCacheFile(detail: error.message))
         case .emptyReply: self = .responseError(reason: .noURLResponse)
-        case .unexpectedStatus, .badHeaders, .conflictingLength, .contentRange, .protocolError:
-            self = .responseError(
-                reason: .invalidURLResponse(detail: error.message, isTransient: error.isRetryable))
+        case .unexpectedStatus, .badHeaders, .protocolError:
+            self = .responseError(reason: .invalidURLResponse(detail: error.message, isTransient: error.isRetryable))
         default:
             self = .responseError(
                 reason: .transferError(error.failure, detail: error.message, isTransient: error.isRetryable))

@@ -40,16 +40,13 @@ extension TransferError {
     package var leavesBodyResumable: Bool {
         switch self {
         case .cancelled, .shutDown, .notAdmitted, .undecided, .maxTimeExceeded, .resolve, .connect, .connectTimeout,
-            .tls, .proxy,
-            .proxyStatus,
-            .privateAddress, .environmentProxyRefused, .stalled, .truncated, .connectionLost, .streamEnded,
-            .emptyReply, .protocolError, .libraryMissing, .engine:
+            .tls, .proxy, .proxyStatus, .privateAddress, .environmentProxyRefused, .stalled, .truncated,
+            .connectionLost, .streamEnded, .emptyReply, .protocolError, .libraryMissing, .engine:
             true
         case .httpStatus(let status, _): Self.passingStatuses.contains(status)
         case .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tooManyRedirects, .insecureRedirect,
             .forbiddenRedirectScheme, .invalidRedirect, .redirectRefused, .cancelledByHook, .unexpectedStatus,
-            .badHeaders, .conflictingLength, .contentRange, .contentEncoding, .encodingDamaged,
-            .tooLarge, .sink:
+            .badHeaders, .contentEncoding, .encodingDamaged, .tooLarge, .sink:
             false
         }
     }
@@ -57,7 +54,7 @@ extension TransferError {
     /// Whether a server that refuses the rest of a body may still send all of it.
     package var refusesRange: Bool {
         switch self {
-        case .contentRange, .contentEncoding, .unexpectedStatus, .badHeaders, .conflictingLength: true
+        case .contentEncoding, .unexpectedStatus, .badHeaders: true
         case .httpStatus(let status, _):
             !Self.passingStatuses.contains(status) && !Self.finalStatuses.contains(status)
         default: false

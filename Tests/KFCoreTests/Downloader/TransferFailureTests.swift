@@ -32,8 +32,8 @@ struct TransferFailureTests {
     @Test("A malformed response is error 2001 and a missing one 2005")
     func answers() {
         let broken: [(TransferError, transient: Bool)] = [
-            (.badHeaders(detail: "x"), false), (.conflictingLength, false), (.unexpectedStatus(304), false),
-            (.contentRange(detail: "x"), false), (.protocolError(detail: "x"), true),
+            (.badHeaders(detail: "x"), false), (.unexpectedStatus(304), false),
+            (.protocolError(detail: "x"), true),
         ]
         for (error, isTransient) in broken {
             let error = KingfisherError(transfer: error)

@@ -79,17 +79,6 @@ struct VariantRetrievalTests {
         #expect(try results[3].get().facts.width == 30)
     }
 
-    @Test("Variants are made from an original in memory", arguments: [true, false])
-    func fromMemory(_ hasDisk: Bool) async throws {
-        let fixture = try ManagerFixture(disk: hasDisk)
-        let provider = CountingProvider("key", try ManagerFixture.fixture("png/rgba.png"))
-        _ = try await fixture.manager.retrieveImage(with: .provider(provider), options: [.cacheMemoryOnly])
-        let results = await fixture.manager.retrieveVariants(
-            of: .provider(provider), options: try ["resize:10x10", "resize:20x20"].map { try options($0) })
-        #expect(try results.map { try $0.get().facts.width } == [10, 20])
-        #expect(try results.allSatisfy { try $0.get().way == .derived } && provider.count == 1)
-    }
-
     @Test("A failing source fails all variants at once")
     func failing() async throws {
         let fixture = try ManagerFixture()

@@ -26,7 +26,7 @@ struct StageTests {
 
     /// The stages that may follow each stage. Every other one is a mistake of the program, which debug builds assert.
     private static let following: [Name: Set<Name>] = [
-        .looking: [.looking, .split, .fetching, .making, .storing, .ended],
+        .looking: [.looking, .split, .fetching, .making, .ended],
         .split: [.ended],
         .fetching: [.looking, .fetching, .making, .storing, .ended],
         .making: [.looking, .fetching, .making, .storing, .ended],

@@ -19,7 +19,6 @@ struct CurlFailureTests {
         #expect(error(CURLE_COULDNT_RESOLVE_HOST) == .resolve(host: "h"))
         #expect(error(CURLE_COULDNT_CONNECT, errno: 111) == .connect(host: "h", detail: "Connection refused"))
         #expect(error(CURLE_COULDNT_CONNECT) == .connect(host: "h", detail: "detail"))
-        #expect(error(CURLE_OPERATION_TIMEDOUT) == .connectTimeout(host: "h"))
         #expect(error(CURLE_PARTIAL_FILE, phase: .body) == .truncated(expected: 10, got: 3))
         #expect(error(CURLE_GOT_NOTHING) == .emptyReply)
         #expect(error(CURLE_URL_MALFORMAT) == .invalidURL)
@@ -41,6 +40,22 @@ struct CurlFailureTests {
         #expect(
             error(CURLE_RECV_ERROR, phase: .body, errno: 104) == .connectionLost(detail: "Connection reset by peer"))
         #expect(error(CURLE_WEIRD_SERVER_REPLY, phase: .head) == .badHeaders(detail: "detail"))
+    }
+
+    @Test("A broken handshake is a lost connection, a refused one is not") func handshakes() {
+        let ends = [
+            "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443 ", "Recv failure: Connection reset by peer",
+            "TLS connect error: error:0A000126:SSL routines::unexpected eof while reading",
+        ]
+        for detail in ends {
+            let error = error(CURLE_SSL_CONNECT_ERROR, detail: detail)
+            #expect(error == .connectionLost(detail: "within the TLS handshake with h"))
+        }
+        let alert = "error:0A000410:SSL routines::sslv3 alert handshake failure"
+        for (code, phase) in [(CURLE_SSL_CONNECT_ERROR, Exchange.Phase.connecting), (CURLE_RECV_ERROR, .head)] {
+            #expect(error(code, phase: phase, detail: alert) == .tls(.other, host: "h", detail: alert))
+        }
+        #expect(error(CURLE_RECV_ERROR, phase: .body, detail: alert) == .connectionLost(detail: alert))
     }
 
     @Test("Certificate errors name their reason") func certificates() {

@@ -139,6 +139,71 @@ struct ChallengeTests {
         }
     }
 
+    @Test("A refused certificate over TLS is a challenge too", arguments: ["client-1.2", "client-1.3", "client-h2"])
+    func certificateAlert(server: String) async throws {
+        let certificates = try await TestCertificates.shared
+        let server = try TLSServer(server, of: certificates)
+        let kinds = Mutex<[DownloadChallenge.Kind]>([])
+        let fetched = await fetch(server.url("a.png")) { request in
+            request.options.caFile = certificates.authority
+            request.hooks.challenge = { challenge in
+                kinds.withLock { $0.append(challenge.kind) }
+                return .performDefaultHandling
+            }
+        }
+        #expect(kinds.withLock { $0 } == [.clientCertificate])
+        #expect(fetched.error?.tlsFailure == .other && fetched.error?.isRetryable == false, "\(fetched.result)")
+    }
+
+    @Test(
+        "An unusable client certificate is an error without a retry",
+        arguments: [
+            ("none.pem", "none.pem", nil), ("text.pem", "good.key", nil), ("good.pem", "none.key", nil),
+            ("good.pem", "locked.key", "wrong"), ("good.pem", "locked.key", nil), ("good.pem", "other.key", nil),
+            ("good.p12", nil, nil),
+        ] as [(String, String?, String?)])
+    func unreadableCertificate(file: String, key: String?, password: String?) async throws {
+        let certificates = try await TestCertificates.shared
+        let server = try TLSServer("client-1.2", of: certificates)
+        let folder = try TemporaryDirectory()
+        let identity = certificates.identity(.good)
+        let sources = ["good.pem": identity.certificate, "good.key": identity.key]
+            .merging(["other.key": certificates.identity(.wrongHost).key]) { $1 }
+        for (name, path) in sources { try folder.write(name, String(contentsOfFile: path, encoding: .utf8)) }
+        for name in ["text.pem", "good.p12"] { try folder.write(name, "text\n") }
+        let locking = try await Tool.run(
+            "openssl", "ec", "-aes128", "-passout", "pass:right", "-in", identity.key, "-out",
+            folder.path("locked.key").path)
+        try #require(locking.status == 0, "\(locking)")
+        let certificate = ClientCertificate(
+            file: folder.path(file).path, keyFile: key.map { folder.path($0).path }, password: password)
+        let fetched = await fetch(server.url("a.png")) { request in
+            request.options.caFile = certificates.authority
+            request.hooks.challenge = { _ in .useClientCertificate(certificate) }
+        }
+        #expect(fetched.error?.tlsFailure == .other && fetched.error?.isRetryable == false, "\(fetched.result)")
+        let message = fetched.error?.message ?? ""
+        #expect(message.contains(" file") || message.contains("private key"), "\(message)")
+        // The first handshake asks for the certificate; the second one has none to send.
+        #expect(try server.connections() <= 2)
+    }
+
+    @Test("Trust in a host is not asked for its proxy")
+    func proxyCertificate() async throws {
+        let certificates = try await TestCertificates.shared
+        let proxy = try TLSServer("serve", .expired, of: certificates)
+        let fetched = await fetch("https://origin.test/a.png") { request in
+            request.options.caFile = certificates.authority
+            request.options.proxy = proxy.address
+            request.hooks.challenge = { _ in
+                Issue.record("asked")
+                return .trust
+            }
+        }
+        #expect(fetched.error?.tlsFailure == .expired, "\(fetched.result)")
+        #expect(fetched.error?.message.contains("the proxy 127.0.0.1") == true, "\(fetched.result)")
+    }
+
     @Test("A password can be required without a client certificate", .enabled(if: FileServer.isInstalled))
     func passwordOnly() async throws {
         let certificates = try await TestCertificates.shared

@@ -12,8 +12,11 @@ struct HeadFaultTests {
     @Test(
         "A contradictory head is refused",
         arguments: [
-            ("200 OK", "Content-Length: 5\r\nContent-Length: 6", .conflictingLength),
-            ("200 OK", "Content-Length: 5, 6", .conflictingLength),
+            (
+                "200 OK", "Content-Length: 5\r\nContent-Length: 6",
+                .badHeaders(detail: "two different Content-Length values")
+            ),
+            ("200 OK", "Content-Length: 5, 6", .badHeaders(detail: "two different Content-Length values")),
             ("200 OK", "Content-Length: 5\r\nContent-Length: 5", nil),
             ("200 OK", "Transfer-Encoding: gzip, chunked", .contentEncoding("gzip")),
             ("304 X", "Content-Length: 5", .unexpectedStatus(304)),
