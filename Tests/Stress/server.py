@@ -6,8 +6,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def build():
-    command = ["swift", "build", "-c", "release", "--package-path", ROOT / "Tests/LibraryExample", "--scratch-path",
-               ROOT / ".build/library", "--product", "LibrarySoak"]
+    """Builds the program for debugging, so that it asserts what the library takes for granted, where `make example` does."""
+    command = ["swift", "build", "--package-path", ROOT / "Tests/LibraryExample", "--scratch-path",
+               ROOT / ".build/example", "--product", "LibrarySoak"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     place = subprocess.run([*command, "--show-bin-path"], check=True, capture_output=True, text=True)
     return pathlib.Path(place.stdout.strip()) / "LibrarySoak"
