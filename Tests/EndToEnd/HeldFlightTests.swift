@@ -48,7 +48,7 @@ extension EndToEnd {
         private func stopped(_ url: String, _ server: FaultServer) async throws -> RunningCommand {
             let first = try kf.start(["fetch", url, "-o", "-", "--timeout", "60s"])
             #expect(await eventually { !server.requests.isEmpty })
-            first.signal(SIGSTOP)
+            try await first.stop()
             return first
         }
 

@@ -195,8 +195,7 @@ extension EndToEnd {
             // Stops it until it stands still with the lock.
             while true {
                 try #require(ContinuousClock.now < deadline, "it is never stopped with the lock")
-                neighbour.signal(SIGSTOP)
-                try await Task.sleep(for: .milliseconds(5))
+                try await neighbour.stop()
                 if try HeldLock.isHeld(kf) { break }
                 neighbour.signal(SIGCONT)
                 try await Task.sleep(for: .milliseconds(3))

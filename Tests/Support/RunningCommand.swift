@@ -97,14 +97,18 @@ package final class RunningCommand: Sendable {
         }
     }
 
-    /// Whether a signal has been sent that the program has not taken yet.
-    package var hasPendingSignal: Bool {
-        state.withLock { state in
-            guard let pid = state.pid,
-                let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
-            else { return false }
-            return status.contains(/(?:SigPnd|ShdPnd):\s0*[1-9a-f]/)
+    /// Sends SIGSTOP, and returns once no thread of the program runs.
+    package func stop() async throws {
+        signal(SIGSTOP)
+        let folder = "/proc/\(processNumber ?? 0)/task"
+        let stands = await eventually {
+            let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            return threads.allSatisfy { thread in
+                let status = try? String(contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8)
+                return status?.contains("State:\tT") ?? true
+            }
         }
+        guard stands else { throw Failure(description: "\(command) does not stop") }
     }
 
     /// What the program has open, as /proc names it.
