@@ -45,7 +45,7 @@ extension EndToEnd {
             #expect(try String(contentsOf: victim, encoding: .utf8) == "precious")
         }
 
-        @Test("An index with triggers is set aside and runs none")
+        @Test("The triggers of a crafted index never run")
         func trigger() async throws {
             _ = try await kf.run("fetch", image)
             try await kf.changeIndex(

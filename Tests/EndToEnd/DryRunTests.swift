@@ -113,7 +113,7 @@ extension EndToEnd {
             #expect(again["status"] as? String == "stale" && again["next"] as? String == "revalidate")
         }
 
-        @Test("Without a cache every image is missing, and none is created")
+        @Test("A dry run without a cache creates none")
         func nowhere() async throws {
             try kf.home.write("list.txt", Data("\(server.url("/a.png"))\n".utf8))
             let run = try await kf.run("prefetch", "list.txt", "--dry-run", "--check")

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("Redirects") struct RedirectCachingTests {
+    @Suite("Cached redirects") struct RedirectCachingTests {
         private let kf: KFCommand
         private let february: [UInt8]
         private let january: [UInt8]

@@ -7,7 +7,12 @@ struct SpawnActions {
     private typealias CloseFrom = @convention(c) (UnsafeMutableRawPointer, CInt) -> CInt
     private typealias ChangeDirectory = @convention(c) (UnsafeMutableRawPointer, UnsafePointer<CChar>) -> CInt
 
-    init() { posix_spawn_file_actions_init(&actions) }
+    /// The program starts in the package's folder, unless told otherwise. That of the tests is not always theirs: commands
+    /// that are called in the process change it.
+    init() {
+        posix_spawn_file_actions_init(&actions)
+        changeDirectory(PackageRoot.url.path)
+    }
 
     mutating func destroy() { posix_spawn_file_actions_destroy(&actions) }
 

@@ -13,6 +13,7 @@ enum Reference {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/" + program)
         process.arguments = arguments
+        process.currentDirectoryURL = URL(fileURLWithPath: "/")
         let output = Pipe()
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Variants of one image")
+@Suite("Making variants")
 struct VariantTests {
     @Test("Chains share their common first steps") func tree() throws {
         let texts = ["crop:9x9|>blur:2", "crop:9x9", "blur:2", "crop:9x9|>resize:3x3|>blur:2"]

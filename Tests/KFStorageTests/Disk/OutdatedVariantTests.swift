@@ -15,7 +15,7 @@ struct OutdatedVariantTests {
         try storage.verify(repairs: false) { _ in }.counts.mapValues(\.found)
     }
 
-    @Test("A variant of a replaced original is not stored")
+    @Test("A variant made of a replaced original is refused")
     func refused() async throws {
         let storage = try fixture.open()
         let old = digest("old")
