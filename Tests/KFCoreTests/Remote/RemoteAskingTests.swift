@@ -97,16 +97,6 @@ struct RemoteAskingTests {
         #expect(layer.log.count == asked)
     }
 
-    @Test("Local images are not looked up in a remote")
-    func providers() async throws {
-        let machine = try RemoteFixture(layer, transport: RemoteFixture.unasked(), writes: true)
-        let result = try await machine.manager.retrieveImage(
-            with: .provider(CountingProvider(RemoteFixture.url, picture)), options: ManagerFixture.options())
-        #expect(result.way == .fetched)
-        await machine.drain()
-        #expect(layer.log.isEmpty)
-    }
-
     @Test("An alternative source is looked up under its own key")
     func alternatives() async throws {
         try layer.put(picture, for: EntryKey(key: "http://h/b.png"))

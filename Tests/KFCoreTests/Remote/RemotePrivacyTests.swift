@@ -97,7 +97,7 @@ struct RemotePrivacyTests {
     @Test("Images that needed a responder's credential stay local")
     func unnamedResponder() async throws {
         let fixture = try ManagerFixture(
-            transport: HookedTransport(body: picture, redirects: false, challenges: true),
+            transport: ScriptedTransport(.init(body: picture, challenges: true)),
             caching: { [layer] in
                 $0.remotes = [layer]
                 $0.writesToRemote = true

@@ -46,13 +46,6 @@ struct RemoteReadingTests {
         #expect(layer.count("write ac") == 1, "a reader uploads nothing")
     }
 
-    @Test("A miss reads only the entry")
-    func miss() async throws {
-        let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
-        #expect(try await reader.get().way == .fetched)
-        #expect(layer.log == ["read ac"] && reader.statistics == RemoteCounts(misses: 1))
-    }
-
     @Test("A reader keeps the writer's expiry")
     func expiry() async throws {
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)

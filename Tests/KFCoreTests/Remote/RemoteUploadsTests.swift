@@ -343,7 +343,8 @@ struct RemoteUploadsTests {
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
         _ = try await reader.get()
         await reader.cache.close()
-        #expect(layer.log == ["read ac"] && reader.cache.remotes?.uploads == nil)
+        #expect(layer.log == ["read ac"] && reader.statistics == RemoteCounts(misses: 1))
+        #expect(reader.cache.remotes?.uploads == nil)
     }
 
     // MARK: The end of a run

@@ -5,27 +5,7 @@ import Testing
 @testable import KFPipeline
 
 @Suite("The full check of new images", .bounded)
-struct CheckingBehaviourTests {
-    @Test("Calls with and without the full check do not share a download")
-    func apart() async throws {
-        let transport = ScriptedTransport(.init(body: try DamagedPictures.make("png")))
-        let fixture = try ManagerFixture(transport: transport)
-        let manager = fixture.manager
-        let source = Source.network(try RequestURL("http://h/a.png"))
-        transport.close()
-        let structure = Task { try await manager.retrieveImage(with: source, options: ManagerFixture.options()) }
-        let full = Task {
-            await failure {
-                try await manager.retrieveImage(with: source, options: ManagerFixture.options { $0.check = .full })
-            }?.errorCode
-        }
-        await transport.requested(2)
-        transport.open()
-        #expect(await full.value == 2008)
-        #expect(try await structure.value.check == .structure)
-        #expect(transport.requests.count == 2)
-    }
-
+struct FullCheckTests {
     @Test(
         "The bytes of a provider are checked too",
         arguments: [true, false])
@@ -46,7 +26,7 @@ struct CheckingBehaviourTests {
         let transport = ScriptedTransport { _, number in .init(body: number == 0 ? damaged : whole) }
         let manager = try ManagerFixture(transport: transport).manager
         let source = Source.network(try RequestURL("http://h/a.png"))
-        _ = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
+        #expect(try await manager.retrieveImage(with: source, options: ManagerFixture.options()).check == .structure)
         let result = try await manager.retrieveImage(
             with: source, options: ManagerFixture.resized { $0.check = .full })
         #expect(result.way == .fetched && result.check == .full)
