@@ -90,7 +90,7 @@ struct NamedIdentityTests {
         let tasks = [Signer("x", identity: ""), nil, Signer("x", identity: "")].map { signer in
             Task { [server] in
                 try await server.manager.retrieveImage(
-                    with: .network(other), options: server.options { $0.request.modifier = signer })
+                    with: .network(other), options: ManagerFixture.options { $0.request.modifier = signer })
             }
         }
         await server.transport.requested(3)
@@ -117,9 +117,9 @@ struct NamedIdentityTests {
     @Test("The plan of a retrieval follows the modifier")
     func explaining() async throws {
         let url = Source.network(try RequestURL("http://h/a.png"))
-        let ann = server.options { $0.request.modifier = IdentityFixture.modifier("ann") }
-        let named = server.options { $0.request.modifier = Signer("bob", identity: "bob") }
-        _ = try await server.manager.retrieveImage(with: url, options: server.options())
+        let ann = ManagerFixture.options { $0.request.modifier = IdentityFixture.modifier("ann") }
+        let named = ManagerFixture.options { $0.request.modifier = Signer("bob", identity: "bob") }
+        _ = try await server.manager.retrieveImage(with: url, options: ManagerFixture.options())
         #expect(try server.manager.retrieveCachedImage(with: url, options: ann) == nil)
         #expect(try server.manager.retrieveCachedImage(with: url, options: named) == nil)
         #expect(try await server.manager.explain(url, options: ann).plan.step == .request)
@@ -128,12 +128,6 @@ struct NamedIdentityTests {
         #expect(explanation.plan.step == .disk && explanation.key == result.key)
         _ = try await server.manager.retrieveImage(with: url, options: named)
         #expect(try await server.manager.retrieveCachedImage(with: url, options: named)?.data() == server.image("bob"))
-    }
-
-    @Test("A URL's own fragment is not taken for an identity")
-    func forgedFragment() throws {
-        let key = try server.key { $0.headers = [("Cookie", "a")] }
-        #expect(try Source.network(RequestURL(key)).cacheKey == "http://h/a.png")
     }
 }
 

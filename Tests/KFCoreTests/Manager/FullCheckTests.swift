@@ -6,9 +6,7 @@ import Testing
 
 @Suite("The full check of new images", .bounded)
 struct FullCheckTests {
-    @Test(
-        "The bytes of a provider are checked too",
-        arguments: [true, false])
+    @Test("The bytes of a provider are checked too", arguments: [true, false])
     func provider(isDamaged: Bool) async throws {
         let fixture = try ManagerFixture()
         let bytes = try isDamaged ? DamagedPictures.make("gif") : ManagerFixture.fixture("gif/animated.gif")
@@ -21,14 +19,10 @@ struct FullCheckTests {
 
     @Test("An unchecked original that cannot be processed is fetched again")
     func storedBefore() async throws {
-        let damaged = try DamagedPictures.make("png")
-        let whole = try ManagerFixture.fixture("png/rgb.png")
-        let transport = ScriptedTransport { _, number in .init(body: number == 0 ? damaged : whole) }
-        let manager = try ManagerFixture(transport: transport).manager
-        let source = Source.network(try RequestURL("http://h/a.png"))
-        #expect(try await manager.retrieveImage(with: source, options: ManagerFixture.options()).check == .structure)
-        let result = try await manager.retrieveImage(
-            with: source, options: ManagerFixture.resized { $0.check = .full })
+        let (fixture, transport) = try answering(
+            .init(body: DamagedPictures.make("png")), .init(body: ManagerFixture.fixture("png/rgb.png")))
+        #expect(try await fixture.get().check == .structure)
+        let result = try await fixture.get(ManagerFixture.resized { $0.check = .full })
         #expect(result.way == .fetched && result.check == .full)
         #expect(transport.requests.count == 2)
     }

@@ -210,10 +210,10 @@ struct RemoteUploadsTests {
         let long = String(repeating: "x", count: 8000)
         let machine = try RemoteFixture(
             layer,
-            transport: ScriptedTransport { _, _ in
+            transport: ScriptedTransport(
                 .init(
-                    headers: [("ETag", "\"\(long)\""), ("Cache-Control", long), ("Vary", "a-\(long)")], body: body)
-            }, writes: true)
+                    headers: [("ETag", "\"\(long)\""), ("Cache-Control", long), ("Vary", "a-\(long)")], body: body)),
+            writes: true)
         _ = try await machine.get()
         await machine.drain()
         for (path, blob) in layer.blobs where path.hasPrefix("ac/") { #expect(blob.count <= RemoteEntry.longest) }
