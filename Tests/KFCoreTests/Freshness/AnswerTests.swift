@@ -11,13 +11,6 @@ struct AnswerTests {
 
     init() throws { source = .network(try RequestURL("http://h/a.png")) }
 
-    private func fixture(
-        _ answers: ScriptedTransport.Answer...
-    ) throws -> (ManagerFixture, ScriptedTransport) {
-        let transport = ScriptedTransport { [answers] _, number in answers[min(number, answers.count - 1)] }
-        return (try ManagerFixture(transport: transport), transport)
-    }
-
     private func image(_ control: String = "max-age=10", _ status: Int = 200) throws -> ScriptedTransport.Answer {
         .init(
             status: status, headers: [("Cache-Control", control)], body: try ManagerFixture.fixture("png/rgb.png"))
@@ -31,7 +24,7 @@ struct AnswerTests {
         "A fresh error response is remembered, whatever its status",
         arguments: [204, 301, 400, 403, 404, 405, 410, 414, 451, 499, 500, 501, 502, 503, 504, 599])
     func explicit(_ status: Int) async throws {
-        let (fixture, transport) = try fixture(.init(status: status, headers: [("Cache-Control", "max-age=60")]))
+        let (fixture, transport) = try answering(.init(status: status, headers: [("Cache-Control", "max-age=60")]))
         #expect(await error(fixture, .http()) == .responseError(reason: .invalidHTTPStatusCode(status)))
         fixture.advance(seconds: 59)
         let remembered = try #require(await error(fixture, .http()))
@@ -55,7 +48,7 @@ struct AnswerTests {
             ("Cache-Control", control), ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
             ("Date", "Sun, 13 Nov 1994 08:49:37 GMT"),
         ]
-        let (fixture, transport) = try fixture(.init(status: status, headers: fields.filter { !$0.value.isEmpty }))
+        let (fixture, transport) = try answering(.init(status: status, headers: fields.filter { !$0.value.isEmpty }))
         fixture.time.value = Timestamp(milliseconds: 784_716_577_000)
         for _ in 0..<2 { #expect(await error(fixture, .http())?.httpStatus == status) }
         #expect(transport.requests.count == requests)
@@ -64,7 +57,7 @@ struct AnswerTests {
     @Test("A forced retrieval replaces a remembered error response")
     func forced() async throws {
         let gone = ScriptedTransport.Answer(status: 404, headers: [("Cache-Control", "max-age=6000")])
-        let (fixture, transport) = try fixture(gone, try image(), gone)
+        let (fixture, transport) = try answering(gone, try image(), gone)
         #expect(await error(fixture, .http())?.httpStatus == 404)
         #expect(await error(fixture, .http { $0.forceRefresh = true }) == nil)
         #expect(await error(fixture, .http()) == nil)
@@ -77,7 +70,7 @@ struct AnswerTests {
 
     @Test("An expired image is kept beside a remembered error")
     func expiredImage() async throws {
-        let (fixture, transport) = try fixture(
+        let (fixture, transport) = try answering(
             try image(), .init(status: 410, headers: [("Cache-Control", "max-age=60")]))
         #expect(await error(fixture, .http()) == nil)
         fixture.advance(seconds: 11)
@@ -96,7 +89,7 @@ struct AnswerTests {
         for change in [{ $0.cachePolicy = .timeToLive }, { $0.cacheMemoryOnly = true }]
             as [(inout KingfisherOptions) -> Void]
         {
-            let (fixture, transport) = try fixture(.init(status: 404, headers: [("Cache-Control", "max-age=60")]))
+            let (fixture, transport) = try answering(.init(status: 404, headers: [("Cache-Control", "max-age=60")]))
             for _ in 0..<2 { #expect(await error(fixture, .http(change))?.httpStatus == 404) }
             #expect(transport.requests.count == 2)
             #expect((try await fixture.manager.cache.summary()?.totals.entries ?? 0) == 0)
@@ -105,7 +98,7 @@ struct AnswerTests {
 
     @Test("A remembered error is listed, verified and removed like an image")
     func managed() async throws {
-        let (fixture, transport) = try fixture(.init(status: 404, headers: [("Cache-Control", "max-age=60")]))
+        let (fixture, transport) = try answering(.init(status: 404, headers: [("Cache-Control", "max-age=60")]))
         let cache = fixture.manager.cache
         _ = await error(fixture, .http())
         let entry = try #require(try await cache.entries(forKey: "http://h/a.png").first)
@@ -123,10 +116,12 @@ struct AnswerTests {
 
     @Test("A response changed by a redirect handler is not remembered")
     func personal() async throws {
-        let fields = HeaderFields([(name: "Cache-Control", value: "max-age=60")])
-        let head = ResponseHead(status: 404, headers: fields, effectiveURL: "http://h/to.png")
-        let transport = HookedTransport(body: [], redirects: true, challenges: false, refusal: .httpStatus(404, head))
-        let fixture = try ManagerFixture(transport: transport)
+        let fields = [(name: "Cache-Control", value: "max-age=60")]
+        let redirect = ScriptedTransport.Answer(status: 302, headers: fields + [("Location", "http://h/to.png")])
+        let fixture = try ManagerFixture(
+            transport: ScriptedTransport { request, _ in
+                request.url == "http://h/a.png" ? redirect : .init(status: 404, headers: fields)
+            })
         let personal = KingfisherOptions.http {
             $0.request.redirectHandler = AnyRedirectHandler { _, _, request in
                 var request = request
@@ -142,7 +137,7 @@ struct AnswerTests {
 
     @Test("A remembered error applies to its own language only")
     func varies() async throws {
-        let (fixture, transport) = try fixture(
+        let (fixture, transport) = try answering(
             .init(status: 404, headers: [("Cache-Control", "max-age=60"), ("Vary", "Accept-Language")]))
         for language in ["de", "de", "en"] {
             let options = KingfisherOptions.http { $0.request.headers = [("Accept-Language", language)] }
@@ -153,7 +148,7 @@ struct AnswerTests {
 
     @Test("Every 2xx with an image is accepted under the HTTP policy", arguments: [201, 202, 226, 299])
     func success(_ status: Int) async throws {
-        let (fixture, transport) = try fixture(try image("max-age=60", status))
+        let (fixture, transport) = try answering(try image("max-age=60", status))
         #expect(await error(fixture, ManagerFixture.options())?.httpStatus == status)
         #expect(await error(fixture, .http()) == nil)
         #expect(await error(fixture, .http()) == nil)
@@ -165,7 +160,7 @@ struct AnswerTests {
         let answer = ScriptedTransport.Answer(
             status: 201, headers: [("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")],
             body: try ManagerFixture.fixture("png/rgb.png"))
-        let (fixture, transport) = try fixture(answer)
+        let (fixture, transport) = try answering(answer)
         for _ in 0..<2 { #expect(await error(fixture, .http()) == nil) }
         #expect(transport.requests.count == 2)
     }

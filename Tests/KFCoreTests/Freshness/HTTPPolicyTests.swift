@@ -62,10 +62,8 @@ struct HTTPPolicyTests {
             ("max-age=1, must-revalidate", nil), ("max-age=1, stale-if-error=60", RetrievalWay.stale),
         ] {
             let body = try ManagerFixture.fixture("png/rgb.png")
-            let transport = ScriptedTransport { _, number in
-                number == 0 ? .init(headers: [("Cache-Control", control)], body: body) : .init(status: 500)
-            }
-            let fixture = try ManagerFixture(transport: transport)
+            let (fixture, _) = try answering(
+                .init(headers: [("Cache-Control", control)], body: body), .init(status: 500))
             #expect(try await fixture.get(.http()).way == .fetched)
             fixture.advance(seconds: 5)
             #expect((try? await fixture.get(.http()))?.way == way)

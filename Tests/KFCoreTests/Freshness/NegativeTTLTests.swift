@@ -12,11 +12,6 @@ struct NegativeTTLTests {
 
     init() throws { source = .network(try RequestURL("http://h/a.png")) }
 
-    private func fixture(_ answers: ScriptedTransport.Answer...) throws -> (ManagerFixture, ScriptedTransport) {
-        let transport = ScriptedTransport { [answers] _, number in answers[min(number, answers.count - 1)] }
-        return (try ManagerFixture(transport: transport), transport)
-    }
-
     private func status(_ fixture: ManagerFixture, _ options: KingfisherOptionsInfo) async -> Int? {
         await failure {
             try await fixture.manager.retrieveImage(with: source, options: options + [.waitForCache])
@@ -25,7 +20,7 @@ struct NegativeTTLTests {
 
     @Test("A 404 is remembered for its time to live")
     func span() async throws {
-        let (fixture, transport) = try fixture(gone)
+        let (fixture, transport) = try answering(gone)
         for _ in 0..<2 { #expect(await status(fixture, []) == 404) }
         #expect(transport.requests.count == 2)
         for _ in 0..<2 { #expect(await status(fixture, [.negativeTimeToLive(.seconds(60))]) == 404) }
@@ -68,7 +63,7 @@ struct NegativeTTLTests {
 
     @Test("Only a 404 or 410 is remembered", arguments: [400, 403, 429, 500, 503])
     func others(_ status: Int) async throws {
-        let (fixture, transport) = try fixture(.init(status: status))
+        let (fixture, transport) = try answering(.init(status: status))
         for _ in 0..<2 {
             #expect(await self.status(fixture, [.negativeTimeToLive(.seconds(60))]) == status)
         }
@@ -79,7 +74,7 @@ struct NegativeTTLTests {
         "Under the HTTP policy the server's headers come first",
         arguments: [("max-age=0", 2), ("no-cache", 2), ("no-store", 2), ("max-age=600", 1), ("private", 1)])
     func server(_ control: String, _ requests: Int) async throws {
-        let (fixture, transport) = try fixture(.init(status: 404, headers: [("Cache-Control", control)]))
+        let (fixture, transport) = try answering(.init(status: 404, headers: [("Cache-Control", control)]))
         let options: KingfisherOptionsInfo = [.cachePolicy(.http), .negativeTimeToLive(.seconds(60))]
         for _ in 0..<2 { #expect(await status(fixture, options) == 404) }
         #expect(transport.requests.count == requests)
@@ -93,7 +88,7 @@ struct NegativeTTLTests {
     @Test("An expired image is kept while a 404 is remembered")
     func expiredImage() async throws {
         let image = ScriptedTransport.Answer(status: 200, body: try ManagerFixture.fixture("png/rgb.png"))
-        let (fixture, transport) = try fixture(image, gone, image, gone)
+        let (fixture, transport) = try answering(image, gone, image, gone)
         let options: KingfisherOptionsInfo = [
             .negativeTimeToLive(.seconds(6000)), .diskCacheExpiration(.seconds(10)), .memoryCacheExpiration(.expired),
             .diskCacheAccessExtendingExpiration(.none),

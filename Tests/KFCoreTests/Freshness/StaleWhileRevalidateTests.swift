@@ -66,14 +66,19 @@ struct StaleWhileRevalidateTests {
         _ = try await fixture.get(.http())
         fixture.advance(seconds: 41)
         #expect(try await fixture.get(.http()).way == .revalidated)
-        let plain = KingfisherOptions.http {
-            $0.cachePolicy = .timeToLive
-            $0.diskCacheExpiration = .seconds(10)
-        }
-        _ = try await fixture.get(plain)
+        var options = ManagerFixture.options { $0.diskCacheExpiration = .seconds(10) }
+        _ = try await fixture.get(options)
         fixture.advance(seconds: 11)
-        #expect(try await fixture.get(plain).way == .revalidated)
+        #expect(try await fixture.get(options).way == .revalidated, "the server's window is not the caller's")
         #expect(transport.requests.count == 3)
+        options.staleWhileRevalidate = .seconds(30)
+        fixture.advance(seconds: 39)
+        #expect(try await fixture.get(options).way == .stale)
+        await fixture.manager.background.finish()
+        #expect(try await fixture.get(options).way == .disk)
+        fixture.advance(seconds: 41)
+        #expect(try await fixture.get(options).way == .revalidated)
+        #expect(transport.requests.map(\.isConditional) == [false, true, true, true, true])
     }
 
     @Test("A prefetcher revalidates a stale image itself")

@@ -43,67 +43,41 @@ final class WorkerClaim: Sendable {
     deinit { Self.isTaken.store(false, ordering: .sequentiallyConsistent) }
 }
 
-/// Occupies every thread of the shared workers until it is released. One at a time does: another waits for its release.
+/// Occupies every thread of the shared workers, or of the look-ups, until it is released. One at a time does: another
+/// waits for its release.
 final class BlockedWorkers: Sendable {
-    private final class Blocker: StoreWork {
-        private let blocked: BlockedWorkers
-
-        init(_ blocked: BlockedWorkers) { self.blocked = blocked }
-
-        func run(_ turn: inout Turn) {
-            blocked.running.wrappingAdd(1, ordering: .sequentiallyConsistent)
-            blocked.gate.wait()
-        }
-    }
-
     private let claim: Mutex<WorkerClaim?>
-    private let width = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    private let width: Int
     private let running = Atomic(0)
     private let gate = DispatchSemaphore(value: 0)
 
-    private init(behind: Void) {
-        claim = Mutex(nil)
-        StoreWorkers.shared.add((0..<width).map { _ in Blocker(self) })
+    private init(_ claim: WorkerClaim?, isOfLookUps: Bool) {
+        self.claim = Mutex(claim)
+        // `StoreWorkers.blocking` has four threads.
+        width = isOfLookUps ? 4 : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        if isOfLookUps {
+            for _ in 0..<width { StoreWorkers.blocking.submit { [self] in occupy() } }
+        } else {
+            StoreWorkers.shared.add((0..<width).map { _ in WorkerTask { [self] _ in occupy() } })
+        }
     }
 
     /// Occupies the threads once the work that waits now has run.
-    static func behind() -> BlockedWorkers { BlockedWorkers(behind: ()) }
+    static func behind() -> BlockedWorkers { BlockedWorkers(nil, isOfLookUps: false) }
 
     /// Returns when every thread is occupied.
-    init() async {
-        claim = Mutex(await WorkerClaim())
-        StoreWorkers.shared.add((0..<width).map { _ in Blocker(self) })
+    convenience init(isOfLookUps: Bool = false) async {
+        self.init(await WorkerClaim(), isOfLookUps: isOfLookUps)
         _ = await eventually { running.load(ordering: .sequentiallyConsistent) == width }
+    }
+
+    private func occupy() {
+        running.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        gate.wait()
     }
 
     func release() {
         for _ in 0..<width { gate.signal() }
-        claim.withLock { $0 = nil }
-    }
-}
-
-/// Occupies every look-up thread until it is released.
-final class BlockedLookUps: Sendable {
-    /// `StoreWorkers.blocking` has as many.
-    private static let width = 4
-    private let claim: Mutex<WorkerClaim?>
-    private let running = Atomic(0)
-    private let gate = DispatchSemaphore(value: 0)
-
-    /// Returns when every thread is occupied.
-    init() async {
-        claim = Mutex(await WorkerClaim())
-        for _ in 0..<Self.width {
-            StoreWorkers.blocking.submit { [self] in
-                running.wrappingAdd(1, ordering: .sequentiallyConsistent)
-                gate.wait()
-            }
-        }
-        _ = await eventually { running.load(ordering: .sequentiallyConsistent) == Self.width }
-    }
-
-    func release() {
-        for _ in 0..<Self.width { gate.signal() }
         claim.withLock { $0 = nil }
     }
 }
@@ -190,10 +164,7 @@ final class ManualTransport: Transport {
             var metrics = DownloadMetrics()
             metrics.receivedBytes = received ?? Int64(body.count)
             let result = Result { () throws(SinkError) -> TransferResponse in
-                try transfer.sink.begin(head)
-                try body.withUnsafeBytes { bytes in
-                    Result { () throws(SinkError) in try transfer.sink.receive(bytes) }
-                }.get()
+                try transfer.sink.take(head, body)
                 return TransferResponse(head: head, metrics: metrics)
             }
             ended.append(

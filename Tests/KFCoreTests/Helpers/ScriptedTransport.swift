@@ -1,12 +1,12 @@
-import KFNetwork
 import Support
 import Synchronization
 
 @testable import KFCore
+@testable import KFNetwork
 @testable import KFPipeline
 
 /// Answers requests as a test says, without a network.
-final class ScriptedTransport: PerformingTransport {
+final class ScriptedTransport: Transport {
     struct Answer {
         var status = 200
         var headers: [(name: String, value: String)] = []
@@ -15,6 +15,8 @@ final class ScriptedTransport: PerformingTransport {
         var error: TransferError?
         /// The address of the server.
         var address = ""
+        /// Whether the server asks for a password first.
+        var challenges = false
     }
 
     struct Pause: Equatable {
@@ -31,14 +33,15 @@ final class ScriptedTransport: PerformingTransport {
     }
 
     private let state = Mutex(State())
-    let tasks = TransportTasks()
+    /// The transfers that have not ended.
+    private let tasks = Mutex<[UInt64: Task<Void, Never>]>([:])
     private let script: @Sendable (TransferRequest, _ number: Int) -> Answer
 
     /// `number` counts the requests from 0.
     init(_ script: @escaping @Sendable (TransferRequest, _ number: Int) -> Answer) { self.script = script }
 
-    /// The same for every request.
-    convenience init(_ answer: Answer) { self.init { _, _ in answer } }
+    /// One answer for each request; the last one stays.
+    convenience init(_ answers: Answer...) { self.init { _, number in answers[min(number, answers.count - 1)] } }
 
     var requests: [TransferRequest] { state.withLock { $0.requests } }
     var pauses: [Pause] { state.withLock { $0.pauses } }
@@ -64,13 +67,27 @@ final class ScriptedTransport: PerformingTransport {
         _ = await eventually { state.withLock { isReached($0) } }
     }
 
-    /// Follows redirects as the engine does: the script gets each request, with its condition if its URL is the right one.
-    func perform(
-        _ request: TransferRequest, sink: any TransferSink
-    ) async throws(TransferError) -> TransferResponse {
-        try await perform(request, at: request.url, via: [], sink)
+    func start(_ transfers: [TransferStart]) {
+        for transfer in transfers {
+            tasks.withLock { tasks in
+                tasks[transfer.id] = Task { [self] in
+                    let result: Result<TransferResponse, TransferError>
+                    do throws(TransferError) {
+                        let request = transfer.request
+                        result = .success(try await perform(request, at: request.url, via: [], transfer.sink))
+                    } catch {
+                        result = .failure(error)
+                    }
+                    transfer.receiver.ended([EndedTransfer(id: transfer.id, token: transfer.token, result: result)])
+                    self.tasks.withLock { _ = $0.removeValue(forKey: transfer.id) }
+                }
+            }
+        }
     }
 
+    func cancel(_ id: UInt64) { tasks.withLock { $0[id] }?.cancel() }
+
+    /// Follows redirects as the engine does: the script gets each request, with its condition if its URL is the right one.
     private func perform(
         _ first: TransferRequest, at url: String, via: [Redirect], _ sink: any TransferSink
     ) async throws(TransferError) -> TransferResponse {
@@ -89,10 +106,18 @@ final class ScriptedTransport: PerformingTransport {
             status: answer.status, headers: HeaderFields(answer.headers), framing: .length(Int64(answer.body.count)),
             effectiveURL: request.url, via: via)
         if (301...308).contains(answer.status), let target = head.headers["Location"] {
+            if let hook = request.hooks.redirect,
+                await hook(head, .init(url: target, headers: request.headers)) == nil
+            {
+                throw .redirectRefused(status: answer.status)
+            }
             let redirect = Redirect(
                 status: answer.status, url: url, headers: head.headers, address: answer.address,
                 givesCredentials: target.contains("@"))
             return try await perform(first, at: target, via: via + [redirect], sink)
+        }
+        if answer.challenges, let hook = request.hooks.challenge {
+            _ = await hook(.init(.password(realm: "r"), host: "h", scheme: .basic))
         }
         if answer.status == 304, !request.isConditional { throw .unexpectedStatus(304) }
         let isAnswer =
@@ -102,10 +127,7 @@ final class ScriptedTransport: PerformingTransport {
         }
         if let hook = request.hooks.response, await hook(head) == .cancel { throw .cancelledByHook }
         do throws(SinkError) {
-            try sink.begin(head)
-            try answer.body.withUnsafeBytes { bytes in
-                Result { () throws(SinkError) in try sink.receive(bytes) }
-            }.get()
+            try sink.take(head, answer.body)
         } catch {
             throw .sink(error)
         }
@@ -120,6 +142,8 @@ final class ScriptedTransport: PerformingTransport {
         state.withLock { $0.pauses.append(Pause(host: host, duration: duration)) }
     }
 
+    func prioritize(_ id: UInt64, _ priority: Float) {}
+    func hold(_ isHeld: Bool) {}
     func drain() {}
     func shutdown() {}
 
@@ -137,46 +161,12 @@ final class ScriptedTransport: PerformingTransport {
     }
 }
 
-/// A transport that makes each transfer in a task of its own.
-protocol PerformingTransport: Transport {
-    var tasks: TransportTasks { get }
-    func perform(_ request: TransferRequest, sink: any TransferSink) async throws(TransferError) -> TransferResponse
-}
-
-/// The tasks of the transfers that have not ended.
-final class TransportTasks: Sendable {
-    private let running = Mutex<[UInt64: Task<Void, Never>]>([:])
-
-    func start(_ id: UInt64, _ work: @escaping @Sendable () async -> Void) {
-        running.withLock { running in
-            running[id] = Task { [self] in
-                await work()
-                self.running.withLock { _ = $0.removeValue(forKey: id) }
-            }
-        }
+extension TransferSink {
+    /// Takes a whole response.
+    func take(_ head: ResponseHead, _ body: [UInt8]) throws(SinkError) {
+        try begin(head)
+        try body.withUnsafeBytes { bytes in Result { () throws(SinkError) in try receive(bytes) } }.get()
     }
-
-    func cancel(_ id: UInt64) { running.withLock { $0[id] }?.cancel() }
-}
-
-extension PerformingTransport {
-    func start(_ transfers: [TransferStart]) {
-        for transfer in transfers {
-            tasks.start(transfer.id) {
-                let result: Result<TransferResponse, TransferError>
-                do throws(TransferError) {
-                    result = .success(try await perform(transfer.request, sink: transfer.sink))
-                } catch {
-                    result = .failure(error)
-                }
-                transfer.receiver.ended([EndedTransfer(id: transfer.id, token: transfer.token, result: result)])
-            }
-        }
-    }
-
-    func cancel(_ id: UInt64) { tasks.cancel(id) }
-    func prioritize(_ id: UInt64, _ priority: Float) {}
-    func hold(_ isHeld: Bool) {}
 }
 
 extension TransferRequest {

@@ -88,6 +88,11 @@ struct HeaderIdentityTests {
         #expect(Set(try urls.map(digest)).count == 4)
     }
 
+    @Test("A URL's own fragment is not taken for an identity")
+    func forgedFragment() throws {
+        #expect(try key(key(("Cookie", "a")), with: { _ in }) == key())
+    }
+
     @Test("Other terms of trust have another key")
     func trust() throws {
         let change: [(inout RequestOptions) -> Void] = [

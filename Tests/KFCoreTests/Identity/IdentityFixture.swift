@@ -28,17 +28,6 @@ struct IdentityFixture {
 
     func image(_ user: String) -> [UInt8] { images[user] ?? [] }
 
-    /// The key of `http://h/a.png` when it is asked for with these options.
-    func key(_ change: (inout RequestOptions) -> Void) throws -> String {
-        var request = RequestOptions()
-        change(&request)
-        return try Source.network(RequestURL("http://h/a.png")).cacheKey(for: request)
-    }
-
-    func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
-        ManagerFixture.options(change)
-    }
-
     /// Adds a header that names the user.
     static func modifier(_ user: String, _ header: String = "Authorization") -> AnyModifier {
         AnyModifier { request in
@@ -51,7 +40,8 @@ struct IdentityFixture {
     func retrieve(
         _ url: String = "http://h/a.png", _ change: (inout KingfisherOptions) -> Void = { _ in }
     ) async throws -> (way: RetrievalWay, user: String?, key: String) {
-        let result = try await manager.retrieveImage(with: .network(RequestURL(url)), options: options(change))
+        let result = try await manager.retrieveImage(
+            with: .network(RequestURL(url)), options: ManagerFixture.options(change))
         let bytes = try await result.data()
         return (result.way, images.first { $0.value == bytes }?.key, result.key)
     }

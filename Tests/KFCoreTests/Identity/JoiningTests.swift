@@ -13,7 +13,7 @@ struct JoiningTests {
     typealias Change = @Sendable (inout KingfisherOptions) -> Void
 
     private static let changes: [(name: String, change: Change)] = [
-        ("maxBytes", { $0.request.maxBytes = 10 << 20 }),
+        ("check", { $0.check = .full }), ("maxBytes", { $0.request.maxBytes = 10 << 20 }),
         ("decodeLimits", { $0.decodeLimits.maxPixels = 5_000_000 }),
         ("trustedHosts", { $0.request.trustedHosts = ["h"] }),
         ("deniesPrivateAddresses", { $0.request.deniesPrivateAddresses = true }),

@@ -79,7 +79,7 @@ struct ModifierIdentityTests {
     func variants() async throws {
         let source = Source.network(try RequestURL("http://h/a.png"))
         let forms = ["ann", "bob"].map { user in
-            server.options {
+            ManagerFixture.options {
                 $0.processor = CroppingImageProcessor(width: 3, height: 3)
                 $0.cacheOriginalImage = true
                 $0.request.modifier = IdentityFixture.modifier(user)
@@ -100,7 +100,7 @@ struct ModifierIdentityTests {
         for user in ["ann", "bob", "ann"] {
             let prefetcher = ImagePrefetcher(
                 manager: server.manager,
-                forms: [server.options { $0.request.modifier = IdentityFixture.modifier(user) }])
+                forms: [ManagerFixture.options { $0.request.modifier = IdentityFixture.modifier(user) }])
             let progress = await prefetcher.prefetch(sources).progress
             counts.append([progress.completed, progress.skipped])
         }

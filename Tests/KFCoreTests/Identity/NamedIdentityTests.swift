@@ -3,7 +3,6 @@ import Synchronization
 import Testing
 
 @testable import KFCore
-@testable import KFNetwork
 @testable import KFPipeline
 
 @Suite("Named modifiers", .bounded)
@@ -91,7 +90,7 @@ struct NamedIdentityTests {
         let tasks = [Signer("x", identity: ""), nil, Signer("x", identity: "")].map { signer in
             Task { [server] in
                 try await server.manager.retrieveImage(
-                    with: .network(other), options: server.options { $0.request.modifier = signer })
+                    with: .network(other), options: ManagerFixture.options { $0.request.modifier = signer })
             }
         }
         await server.transport.requested(3)
@@ -118,9 +117,9 @@ struct NamedIdentityTests {
     @Test("The plan of a retrieval follows the modifier")
     func explaining() async throws {
         let url = Source.network(try RequestURL("http://h/a.png"))
-        let ann = server.options { $0.request.modifier = IdentityFixture.modifier("ann") }
-        let named = server.options { $0.request.modifier = Signer("bob", identity: "bob") }
-        _ = try await server.manager.retrieveImage(with: url, options: server.options())
+        let ann = ManagerFixture.options { $0.request.modifier = IdentityFixture.modifier("ann") }
+        let named = ManagerFixture.options { $0.request.modifier = Signer("bob", identity: "bob") }
+        _ = try await server.manager.retrieveImage(with: url, options: ManagerFixture.options())
         #expect(try server.manager.retrieveCachedImage(with: url, options: ann) == nil)
         #expect(try server.manager.retrieveCachedImage(with: url, options: named) == nil)
         #expect(try await server.manager.explain(url, options: ann).plan.step == .request)
@@ -130,48 +129,6 @@ struct NamedIdentityTests {
         _ = try await server.manager.retrieveImage(with: url, options: named)
         #expect(try await server.manager.retrieveCachedImage(with: url, options: named)?.data() == server.image("bob"))
     }
-
-    @Test("A URL's own fragment is not taken for an identity")
-    func forgedFragment() throws {
-        let key = try server.key { $0.headers = [("Cookie", "a")] }
-        #expect(try Source.network(RequestURL(key)).cacheKey == "http://h/a.png")
-    }
-}
-
-/// Answers the hooks of a transfer as a network would: a redirect, then perhaps a challenge.
-struct HookedTransport: PerformingTransport {
-    let body: [UInt8]
-    let redirects: Bool
-    let challenges: Bool
-    /// The error in place of the body.
-    var refusal: TransferError?
-    let tasks = TransportTasks()
-
-    func perform(_ request: TransferRequest, sink: any TransferSink) async throws(TransferError) -> TransferResponse {
-        if redirects, let hook = request.hooks.redirect {
-            let head = ResponseHead(
-                status: 302, headers: HeaderFields([]), framing: .length(0), effectiveURL: request.url)
-            guard await hook(head, .init(url: "http://h/to.png", headers: request.headers)) != nil else {
-                throw .redirectRefused(status: 302)
-            }
-        }
-        if challenges, let hook = request.hooks.challenge {
-            _ = await hook(.init(.password(realm: "r"), host: "h", scheme: .basic))
-        }
-        if let refusal { throw refusal }
-        let head = ResponseHead(
-            status: 200, headers: HeaderFields([]), framing: .length(Int64(body.count)), effectiveURL: request.url)
-        let taken = Result { () throws(SinkError) in
-            try sink.begin(head)
-            try body.withUnsafeBytes { bytes in Result { () throws(SinkError) in try sink.receive(bytes) } }.get()
-        }
-        if case .failure(let error) = taken { throw .sink(error) }
-        return TransferResponse(head: head, metrics: DownloadMetrics())
-    }
-
-    func pause(host: String, for duration: Duration) {}
-    func drain() {}
-    func shutdown() {}
 }
 
 @Suite("Images influenced by handlers and responders", .bounded)
@@ -181,7 +138,12 @@ struct PersonalImageTests {
     init() throws { body = try ManagerFixture.fixture("png/rgb.png") }
 
     private func fixture(redirects: Bool = false, challenges: Bool = false) throws -> ManagerFixture {
-        try ManagerFixture(transport: HookedTransport(body: body, redirects: redirects, challenges: challenges))
+        let image = ScriptedTransport.Answer(body: body, challenges: challenges)
+        return try ManagerFixture(
+            transport: ScriptedTransport { request, _ in
+                redirects && request.url == "http://h/a.png"
+                    ? .init(status: 302, headers: [("Location", "http://h/to.png")]) : image
+            })
     }
 
     private func ways(

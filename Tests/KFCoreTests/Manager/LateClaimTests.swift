@@ -52,11 +52,7 @@ struct LateClaimTests {
     /// Whether the flight of a key ends in bounded time: the task that held its image last may end after
     /// the result has been delivered.
     private func enters(_ storage: DiskStorage, _ key: EntryKey) async throws -> Bool {
-        for _ in 0..<10_000 {
-            if try storage.enterFlight(key) != nil { return true }
-            try await Task.sleep(for: .milliseconds(2))
-        }
-        return false
+        try await eventually { try storage.enterFlight(key) != nil }
     }
 
     @Test("A flight ends when its image is stored")

@@ -85,6 +85,12 @@ struct ManagerFixture {
     }
 }
 
+/// A manager whose origin gives one answer for each request; the last one stays.
+func answering(_ answers: ScriptedTransport.Answer...) throws -> (ManagerFixture, ScriptedTransport) {
+    let transport = ScriptedTransport { _, number in answers[min(number, answers.count - 1)] }
+    return (try ManagerFixture(transport: transport), transport)
+}
+
 /// A value that several closures share.
 final class SharedValue<Value: Sendable>: Sendable {
     private let storage: Mutex<Value>

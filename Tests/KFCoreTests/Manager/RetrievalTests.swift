@@ -90,19 +90,6 @@ struct RetrievalTests {
         #expect(await failure { try await get([.processor(failing)]) }?.errorCode == 4001)
     }
 
-    @Test(
-        "A retrieval stores the processed image, and its original if wanted", arguments: [true, false], [true, false])
-    func stored(waits: Bool, keepsOriginal: Bool) async throws {
-        var items: KingfisherOptionsInfo = [try resize]
-        if waits { items.append(.waitForCache) }
-        if keepsOriginal { items.append(.cacheOriginalImage) }
-        let result = try await get(items)
-        if waits { #expect(result.cachedPath != nil) } else { await manager.background.finish() }
-        manager.cache.clearMemoryCache()
-        #expect(try await place("resize:20x10,none") == .disk)
-        #expect(try await place() == (keepsOriginal ? .disk : .none))
-    }
-
     @Test("An original can be kept in a cache of its own")
     func originalCache() async throws {
         let other = ImageCache(.init(directory: fixture.directory.path("originals").path))
@@ -152,13 +139,6 @@ struct RetrievalTests {
         manager.cache.clearMemoryCache()
         #expect(try await get([.fromMemoryCacheOrRefresh, .waitForCache]).way == .fetched)
         #expect(provider.count == 2)
-    }
-
-    @Test("A miss under only-from-cache is error 3006")
-    func onlyFromCache() async throws {
-        let error = await failure { try await get([.onlyFromCache]) }
-        #expect(error == .cacheError(reason: .imageNotExisting(key: "key")) && error?.errorCode == 3006)
-        #expect(provider.count == 0)
     }
 
     @Test("An expired image is fetched again")
@@ -213,27 +193,6 @@ struct RetrievalTests {
             #expect(error.errorCode == code && (word.isEmpty || error.message.contains(word)), "\(error.message)")
         }
         #expect(try await manager.cache.summary()?.totals.entries == 0)
-    }
-
-    @Test("Concurrent calls for one source share one request")
-    func joined() async throws {
-        let gate = StopSignal()
-        let provider = CountingProvider("key", jpeg, gate: gate)
-        let (manager, source) = (manager, Source.provider(provider))
-        try await withThrowingTaskGroup(of: [UInt8].self) { group in
-            for index in 0..<20 {
-                group.addTask {
-                    let options =
-                        try index % 2 == 0
-                        ? KingfisherOptions() : ManagerFixture.resized { $0.cacheOriginalImage = true }
-                    return try await manager.retrieveImage(with: source, options: options).data()
-                }
-            }
-            #expect(await eventually { manager.downloader.work.waiterCount == 20 })
-            gate.give()
-            for try await bytes in group { #expect(!bytes.isEmpty) }
-        }
-        #expect(provider.count == 1)
     }
 
     @Test("An image is delivered although its store fails")

@@ -67,20 +67,6 @@ struct BackPressureTests {
         #expect(await isLetGo(600))
     }
 
-    @Test("More than 16 MiB of waiting bodies hold new transfers back")
-    func size() async throws {
-        _ = try await start(20)
-        let workers = await BlockedWorkers()
-        let starts = transport.open
-        transport.finish(starts[..<16], body: body, received: 1 << 20)
-        #expect(transport.holds == [])
-        transport.finish(starts[16...], body: body, received: 1 << 20)
-        #expect(transport.holds == [true])
-        workers.release()
-        #expect(await isLetGo(20))
-        #expect(transport.holds == [true, false])
-    }
-
     @Test("Cancelled and refused bodies let transfers go on", arguments: [true, false])
     func unwanted(_ isCancelled: Bool) async throws {
         let jobs = try await start(20)

@@ -43,42 +43,7 @@ struct DerivingTests {
         try await manager.cache.entries(forKey: "key").map(\.name.identifier).sorted()
     }
 
-    @Test("Eight waiting calls share one decode")
-    func once() async throws {
-        let processor = CountingProcessor("counting")
-        let workers = await BlockedWorkers()
-        _ = await start(Array(repeating: processor, count: 8))
-        #expect(processor.count == 0)
-        workers.release()
-        #expect(await eventually { ended.count == 9 })
-        for number in 0..<8 {
-            let image = try #require(ended.result(number)).get()
-            #expect(image.way == .derived && image.storing.diskError == nil)
-        }
-        #expect(processor.count == 1)
-        #expect(provider.count == 1)
-        #expect(try await identifiers() == ["", "counting"])
-    }
-
-    @Test("Eight concurrent calls share one decode")
-    func calls() async throws {
-        let processor = await CountingProcessor(closed: "counting")
-        let options = options(processor)
-        let calls = (0..<8).map { _ in
-            Task {
-                try await manager.retrieveImage(with: .provider(provider), options: options)
-            }
-        }
-        // All eight wait for the one that is under way.
-        #expect(await eventually { processor.count == 1 && manager.downloader.work.waiterCount == 8 })
-        #expect(processor.count == 1)
-        processor.open()
-        for call in calls { #expect([.derived, .disk].contains(try await call.value.way)) }
-        #expect(processor.count == 1)
-        #expect(try await identifiers() == ["", "counting"])
-    }
-
-    @Test("Each processor runs once")
+    @Test("Waiting calls share one decode for each processor")
     func processors() async throws {
         let (a, b) = (CountingProcessor("a"), CountingProcessor("b"))
         let workers = await BlockedWorkers()
@@ -86,9 +51,11 @@ struct DerivingTests {
         workers.release()
         #expect(await eventually { ended.count == 9 })
         for number in 0..<8 {
-            #expect(try #require(ended.result(number)).get().identifier == (number % 2 == 0 ? "a" : "b"))
+            let image = try #require(ended.result(number)).get()
+            #expect(image.identifier == (number % 2 == 0 ? "a" : "b"))
+            #expect(image.way == .derived && image.storing.diskError == nil)
         }
-        #expect(a.count == 1 && b.count == 1)
+        #expect(a.count == 1 && b.count == 1 && provider.count == 1)
         #expect(try await identifiers() == ["", "a", "b"])
     }
 

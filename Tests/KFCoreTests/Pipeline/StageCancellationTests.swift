@@ -134,7 +134,7 @@ struct StageCancellationTests {
 
     private func holdLookUp() async throws -> Held {
         let fixture = try ManagerFixture(transport: ScriptedTransport(.init(body: body)))
-        let blocked = await BlockedLookUps()
+        let blocked = await BlockedWorkers(isOfLookUps: true)
         return try Held(fixture) {
             await others()
             return true

@@ -127,19 +127,6 @@ struct WaitingAnswersTests {
         #expect(counts.value.most == 64)
     }
 
-    @Test("A slow provider is read once for all its callers")
-    func provider() async throws {
-        let fixture = try ManagerFixture()
-        let provider = SlowProvider(begun: begun, gate: gate, bytes: try ManagerFixture.fixture("png/rgb.png"))
-        async let first = fixture.manager.retrieveImage(with: .provider(provider), options: ManagerFixture.options())
-        _ = await begun.wait()
-        gate.give()
-        #expect(try await first.way == .fetched)
-        #expect(
-            try await fixture.manager.retrieveImage(with: .provider(provider), options: ManagerFixture.options()).way
-                == .disk)
-    }
-
     @Test("A provider's own error is kept")
     func ownError() async throws {
         let fixture = try ManagerFixture()

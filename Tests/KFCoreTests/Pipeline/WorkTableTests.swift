@@ -123,17 +123,6 @@ struct WorkTableTests {
         }
     }
 
-    @Test("Different keys are different work")
-    func keys() throws {
-        let (a, b) = (Waiter(), Waiter())
-        let first = try #require(start(a, "a"))
-        let second = try #require(start(b, "b"))
-        deliver(Self.success, of: first)
-        #expect(a.codes == [0] && b.codes.isEmpty)
-        deliver(Self.success, of: second)
-        #expect(a.codes == [0] && b.codes == [0])
-    }
-
     @Test("A waiter that leaves does not stop the other")
     func leaving() throws {
         let (a, b) = (Waiter(), Waiter())

@@ -37,6 +37,13 @@ struct PrefetchListTests {
         }
     }
 
+    /// A named pipe with a writer.
+    private func fifo() -> (path: String, descriptor: Int32) {
+        let path = directory.path("fifo").path
+        #expect(mkfifo(path, 0o600) == 0)
+        return (path, open(path, O_RDWR))
+    }
+
     private func lines(_ range: Range<Int>) -> String { range.map { "http://h/\($0)\n" }.joined() }
 
     @Test("Lines across blocks stay whole, plain or compressed")
@@ -99,9 +106,7 @@ struct PrefetchListTests {
 
     @Test("After the end of a run regular files are still read")
     func finishing() async throws {
-        let fifo = directory.path("fifo").path
-        #expect(mkfifo(fifo, 0o600) == 0)
-        let descriptor = open(fifo, O_RDWR)
+        let (fifo, descriptor) = fifo()
         defer { close(descriptor) }
         let file = try directory.write("a", lines(0..<6_000)).path
         let lists = try PrefetchLists(paths: [file, fifo, fifo, file], longestRest: .seconds(120))
@@ -124,9 +129,7 @@ struct PrefetchListTests {
 
     @Test("The end of a run ends the wait for a pipe")
     func finishingPipe() async throws {
-        let path = directory.path("fifo").path
-        #expect(mkfifo(path, 0o600) == 0)
-        let descriptor = open(path, O_RDWR)
+        let (path, descriptor) = fifo()
         defer { close(descriptor) }
         let bytes = Array("http://h/a\nhttp://h/b\nhttp://h/c".utf8)
         #expect(write(descriptor, bytes, bytes.count) == bytes.count)
@@ -170,9 +173,7 @@ struct PrefetchListTests {
 
     @Test("Closing ends the wait for a silent pipe")
     func closing() async throws {
-        let path = directory.path("fifo").path
-        #expect(mkfifo(path, 0o600) == 0)
-        let descriptor = open(path, O_RDWR)
+        let (path, descriptor) = fifo()
         defer { close(descriptor) }
         let lists = try PrefetchLists(paths: [path])
         async let reading = lists.next()

@@ -35,15 +35,6 @@ struct RecordSplitterTests {
         #expect(cut(nil, "a,\"b\nc\"").map(\.text) == ["a,\"b", "c\""])
     }
 
-    @Test("A record keeps the bytes that were read")
-    func bytes() {
-        for (delimiter, text) in [(nil, "a\r\n\nb \n c"), (Self.csv, "a,\"b\r\nc\"\r\n\"\"\"\"\n,\nx")] {
-            var splitter = RecordSplitter(delimiter: delimiter)
-            let records = splitter.take(Array(text.utf8)) + splitter.end()
-            #expect(records.flatMap(\.bytes) == Array(text.utf8))
-        }
-    }
-
     @Test("Quoted fields hold delimiters and line ends")
     func quoted() {
         let records = cut(Self.csv, "a,\"b\nc\",d\n\"e\"\"\n,f\"\ng\"h\ni\n")

@@ -13,27 +13,17 @@ struct RemoteAskingTests {
 
     init() throws { picture = try ManagerFixture.fixture("png/rgba.png") }
 
-    @Test(
-        "Calls that want the origin do not ask a remote",
-        arguments: ["forceRefresh", "revalidate", "fromMemoryCacheOrRefresh", "offline"])
-    func notAsked(_ option: String) async throws {
+    @Test("Calls that want the origin or stay offline do not ask a remote")
+    func notAsked() async throws {
         try layer.put(picture)
-        let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin("png/grey.png"))
-        func change(_ options: inout KingfisherOptions) {
-            switch option {
-            case "forceRefresh": options.forceRefresh = true
-            case "revalidate": options.revalidate = true
-            case "fromMemoryCacheOrRefresh": options.fromMemoryCacheOrRefresh = true
-            default: options.offline = true
-            }
+        for option in [\.forceRefresh, \.revalidate, \.fromMemoryCacheOrRefresh, \.offline]
+            as [WritableKeyPath<KingfisherOptions, Bool>]
+        {
+            let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin("png/grey.png"))
+            let result = try? await reader.get { $0[keyPath: option] = true }
+            #expect(result?.way == (option == \.offline ? nil : .fetched))
+            #expect(layer.log.isEmpty && reader.statistics == RemoteCounts())
         }
-        if option == "offline" {
-            await #expect(throws: KingfisherError.self) { try await reader.get(RemoteFixture.url, change) }
-        } else {
-            #expect(try await reader.get(RemoteFixture.url, change).way == .fetched)
-        }
-        #expect(layer.log.isEmpty)
-        #expect(reader.statistics == RemoteCounts())
     }
 
     @Test("A refresh uploads the new image")
@@ -95,16 +85,6 @@ struct RemoteAskingTests {
         let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked(), caching: { $0.lowerLayers = [lower] })
         #expect(try await reader.get().way == .disk)
         #expect(layer.log.count == asked)
-    }
-
-    @Test("Local images are not looked up in a remote")
-    func providers() async throws {
-        let machine = try RemoteFixture(layer, transport: RemoteFixture.unasked(), writes: true)
-        let result = try await machine.manager.retrieveImage(
-            with: .provider(CountingProvider(RemoteFixture.url, picture)), options: ManagerFixture.options())
-        #expect(result.way == .fetched)
-        await machine.drain()
-        #expect(layer.log.isEmpty)
     }
 
     @Test("An alternative source is looked up under its own key")

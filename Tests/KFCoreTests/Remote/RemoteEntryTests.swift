@@ -136,13 +136,6 @@ struct RemoteEntryTests {
         #expect(RemoteEntry(Array(text.utf8) + [0xff, 0], name: Self.name) == nil)
     }
 
-    @Test("A repeated member makes an entry invalid")
-    func repeated() {
-        let members = Self.required.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
-        #expect(RemoteEntry(Array("{\(members)}".utf8), name: Self.name) != nil)
-        #expect(RemoteEntry(Array("{\(members),\"bytes\":71}".utf8), name: Self.name) == nil)
-    }
-
     @Test("A header value of more than 8 KiB is refused")
     func longHeaders() {
         let long = String(repeating: "x", count: 8192)

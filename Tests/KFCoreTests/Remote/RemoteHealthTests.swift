@@ -17,13 +17,6 @@ struct RemoteHealthTests {
         return health
     }
 
-    @Test("A new remote is read and written")
-    func new() {
-        var health = RemoteHealth()
-        #expect(health.isReadable && health.isWritable && !health.isDown(at: start))
-        #expect(health.admitLookUp(at: start) == .ask && health.uploadGate(at: start) == .open)
-    }
-
     @Test("Three failures of one kind in a row begin a rest", arguments: [RemoteHealth.Kind.entry, .object])
     func failures(_ kind: RemoteHealth.Kind) {
         var health = RemoteHealth()
@@ -87,23 +80,16 @@ struct RemoteHealthTests {
         }
     }
 
-    @Test("A failed probe begins another rest")
-    func failedProbe() {
+    @Test("A failed or silent probe begins another rest", arguments: [false, true])
+    func failedProbe(isSilent: Bool) {
         var health = resting()
+        #expect(health.isReadable && health.isWritable, "a rest is no refusal")
         #expect(health.admitLookUp(at: at(60)) == .probe)
-        #expect(health.note(.failed("y"), to: .entry, at: at(61)) == nil)
+        let change = isSilent ? health.beginRest("y", at: at(61)) : health.note(.failed("y"), to: .entry, at: at(61))
+        #expect(change == nil)
         #expect(health.admitLookUp(at: at(120)) == .skip)
         #expect(health.admitLookUp(at: at(121)) == .probe)
         #expect(health.note(.done, to: .entry, at: at(121)) == .isBack)
-    }
-
-    @Test("A silent probe begins another rest")
-    func silentProbe() {
-        var health = resting()
-        #expect(health.admitLookUp(at: at(60)) == .probe)
-        #expect(health.beginRest("y", at: at(63)) == nil)
-        #expect(health.admitLookUp(at: at(63)) == .skip)
-        #expect(health.admitLookUp(at: at(123)) == .probe)
     }
 
     @Test("A busy answer to a probe ends the rest for reading")

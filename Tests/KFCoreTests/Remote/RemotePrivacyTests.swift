@@ -15,14 +15,11 @@ struct RemotePrivacyTests {
     init() throws { picture = try ManagerFixture.fixture("png/rgba.png") }
 
     private func machine(
-        _ headers: [(name: String, value: String)] = [], address: String = "127.0.0.1"
+        _ headers: [(name: String, value: String)] = [], address: String = "127.0.0.1", _ layer: MemoryLayer? = nil
     ) throws -> RemoteFixture {
-        let body = picture
-        return try RemoteFixture(
-            layer,
-            transport: ScriptedTransport { _, _ in
-                .init(headers: headers, body: body, address: address)
-            }, writes: true)
+        try RemoteFixture(
+            layer ?? self.layer,
+            transport: ScriptedTransport(.init(headers: headers, body: picture, address: address)), writes: true)
     }
 
     /// Fetches an image, and expects that nothing was asked or uploaded.
@@ -50,37 +47,28 @@ struct RemotePrivacyTests {
     @Test("Images of URLs with user info stay local", arguments: ["http://ann:word@h/a.png", "http://ann@h/a.png"])
     func userInfo(_ url: String) async throws { try await expectPrivate(url) { _ in } }
 
-    @Test("Images fetched with credentials stay local", arguments: [nil, "mine"])
-    func credentials(_ key: String?) async throws {
-        try await expectPrivate(cacheKey: key) { $0.request.credentials = Credentials(user: "ann", password: "word") }
-    }
+    private typealias Change = (name: String, change: @Sendable (inout RequestOptions) -> Void)
 
-    @Test("Images fetched with a netrc file or cookie jar stay local", arguments: [nil, "mine"])
-    func files(_ key: String?) async throws {
-        let directory = try TemporaryDirectory()
-        let file = try directory.write("file", "")
-        try await expectPrivate(cacheKey: key) { $0.request.netrcFile = file.path }
-        try await expectPrivate(cacheKey: key) { $0.request.cookieJar = file.path }
-    }
-
-    @Test(
-        "Images fetched with identifying headers stay local",
-        arguments: ["Authorization", "authorization", "Cookie", "X-Api-Key", "X-Forwarded-For", "Accept"],
-        [nil, "mine"])
-    func headers(_ name: String, _ key: String?) async throws {
-        try await expectPrivate(cacheKey: key) { $0.request.headers = [("Accept-Language", "de"), (name, "secret")] }
-    }
-
-    @Test("Images fetched with modifiers or redirect handlers stay local", arguments: [nil, "mine"])
-    func hooks(_ key: String?) async throws {
-        for identity in [nil, "", "ann"] {
-            try await expectPrivate(cacheKey: key, "modifier \(identity ?? "nil")") {
-                $0.request.modifier = AnyModifier(cacheIdentity: identity) { $0 }
-            }
-            try await expectPrivate(cacheKey: key, "handler \(identity ?? "nil")") {
-                $0.request.redirectHandler = AnyRedirectHandler(cacheIdentity: identity) { _, _, request in request }
-            }
+    private static let personal: [Change] = {
+        var changes: [Change] = [
+            ("credentials", { $0.credentials = Credentials(user: "ann", password: "word") }),
+            ("netrc file", { $0.netrcFile = "/nonexistent" }), ("cookie jar", { $0.cookieJar = "/nonexistent" }),
+        ]
+        for name in ["Authorization", "authorization", "Cookie", "X-Api-Key", "X-Forwarded-For", "Accept"] {
+            changes.append((name, { $0.headers = [("Accept-Language", "de"), (name, "secret")] }))
         }
+        for identity in [nil, "", "ann"] {
+            let handler = AnyRedirectHandler(cacheIdentity: identity) { _, _, request in request }
+            changes.append(("modifier", { $0.modifier = AnyModifier(cacheIdentity: identity) { $0 } }))
+            changes.append(("handler", { $0.redirectHandler = handler }))
+        }
+        return changes
+    }()
+
+    @Test("Images fetched with something of one user stay local", arguments: personal.indices, [nil, "mine"])
+    func ofOneUser(_ index: Int, _ key: String?) async throws {
+        let (name, change) = Self.personal[index]
+        try await expectPrivate(cacheKey: key, "\(name)") { change(&$0.request) }
     }
 
     @Test("Images fetched with a named responder stay local", arguments: [nil, "mine"])
@@ -97,7 +85,7 @@ struct RemotePrivacyTests {
     @Test("Images that needed a responder's credential stay local")
     func unnamedResponder() async throws {
         let fixture = try ManagerFixture(
-            transport: HookedTransport(body: picture, redirects: false, challenges: true),
+            transport: ScriptedTransport(.init(body: picture, challenges: true)),
             caching: { [layer] in
                 $0.remotes = [layer]
                 $0.writesToRemote = true
@@ -165,12 +153,7 @@ struct RemotePrivacyTests {
     func responses(_ name: String, _ value: String) async throws {
         for policy in CachePolicy.allCases {
             let layer = MemoryLayer()
-            let body = picture
-            let machine = try RemoteFixture(
-                layer,
-                transport: ScriptedTransport { _, _ in
-                    .init(headers: [(name, value), ("ETag", "\"1\"")], body: body, address: "127.0.0.1")
-                }, writes: true)
+            let machine = try machine([(name, value), ("ETag", "\"1\"")], layer)
             #expect(try await machine.get { $0.cachePolicy = policy }.way == .fetched)
             let processor = try ProcessorParser.parse("resize:20x10")
             _ = try await machine.get {
@@ -281,10 +264,7 @@ struct RemotePrivacyTests {
                 if request.label == "check cas" { layer?.reach = found }
                 return nil
             }
-            let body = picture
-            let machine = try RemoteFixture(
-                layer,
-                transport: ScriptedTransport { _, _ in .init(body: body, address: "10.0.0.1") }, writes: true)
+            let machine = try machine(address: "10.0.0.1", layer)
             _ = try await machine.get()
             await machine.drain()
             #expect(layer.entryCount == count && layer.objectCount == count)

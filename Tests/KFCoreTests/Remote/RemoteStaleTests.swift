@@ -61,10 +61,8 @@ struct RemoteStaleTests {
     @Test("A changed image replaces an expired entry")
     func changed() async throws {
         try putExpired()
-        let body = other
         let reader = try RemoteFixture(
-            layer, transport: ScriptedTransport { _, _ in .init(headers: [("ETag", "\"8\"")], body: body) },
-            writes: true)
+            layer, transport: ScriptedTransport(.init(headers: [("ETag", "\"8\"")], body: other)), writes: true)
         let result = try await reader.get()
         #expect(result.way == .fetched)
         #expect(try await result.data() == other)

@@ -210,10 +210,10 @@ struct RemoteUploadsTests {
         let long = String(repeating: "x", count: 8000)
         let machine = try RemoteFixture(
             layer,
-            transport: ScriptedTransport { _, _ in
+            transport: ScriptedTransport(
                 .init(
-                    headers: [("ETag", "\"\(long)\""), ("Cache-Control", long), ("Vary", "a-\(long)")], body: body)
-            }, writes: true)
+                    headers: [("ETag", "\"\(long)\""), ("Cache-Control", long), ("Vary", "a-\(long)")], body: body)),
+            writes: true)
         _ = try await machine.get()
         await machine.drain()
         for (path, blob) in layer.blobs where path.hasPrefix("ac/") { #expect(blob.count <= RemoteEntry.longest) }
@@ -343,7 +343,8 @@ struct RemoteUploadsTests {
         let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
         _ = try await reader.get()
         await reader.cache.close()
-        #expect(layer.log == ["read ac"] && reader.cache.remotes?.uploads == nil)
+        #expect(layer.log == ["read ac"] && reader.statistics == RemoteCounts(misses: 1))
+        #expect(reader.cache.remotes?.uploads == nil)
     }
 
     // MARK: The end of a run

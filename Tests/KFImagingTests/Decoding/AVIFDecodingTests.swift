@@ -7,16 +7,14 @@ struct AVIFDecodingTests {
     /// A level of the depth, in samples of 16 bits; 1 for 8 bits.
     private func level(_ info: ImageInfo) -> Int { info.bitDepth == 8 ? 1 : 65_535 / ((1 << info.bitDepth) - 1) }
 
-    private func probe(_ bytes: [UInt8]) throws -> ImageInfo { try bytes.withRaw { try ImageProbe.probe($0) } }
-
     @Test("The corpus decodes like avifdec", .enabled(if: Corpus.isThere, "no test images beside the repository"))
     func corpus() throws {
         let corpus = Corpus("avif")
         let names = try corpus.names(".avif")
         for name in names {
             let bytes = try corpus.bytes(name)
-            let info = try probe(bytes)
-            _ = try bytes.withRaw { try ImageProbe.checkStructure($0) }
+            let info = try bytes.probe()
+            try bytes.checkStructure()
             let image = try ImageDecoder.decode(bytes)
             #expect(
                 (image.width, image.height, image.frames.count) == (info.width, info.height, info.frames), "\(name)")
@@ -43,7 +41,7 @@ struct AVIFDecodingTests {
         // Odd sides, and more rows than a band.
         for format in [PixelFormat.rgb, .rgba] {
             let bytes = try AVIFTools.make([Pictures.gradient(211, 301, format)], options)
-            let info = try probe(bytes)
+            let info = try bytes.probe()
             let image = try ImageDecoder.decode(bytes)
             #expect(image.bitmap.format.hasAlpha == format.hasAlpha && info.hasAlpha == format.hasAlpha)
             #expect(image.bitmap.format.isGray == options.contains("400"))
@@ -60,7 +58,7 @@ struct AVIFDecodingTests {
         let bytes = try AVIFTools.make([Pictures.gradient(211, 90, .rgba)], options)
         let gap = try ImageDecoder.decode(bytes).bitmap.gap(to: AVIFTools.decode(bytes))
         // For grey of 8 bits, libyuv divides by an alpha that it rounded.
-        #expect(try gap <= (options.contains("400") ? 2 : 1) * level(probe(bytes)))
+        #expect(try gap <= (options.contains("400") ? 2 : 1) * level(bytes.probe()))
     }
 
     @Test("An alpha that hides nothing is left out") func anAlphaThatHidesNothing() throws {
@@ -80,12 +78,12 @@ struct AVIFDecodingTests {
         for options in ["-y 420 --grid 2x2", "-y 444 -d 10 --grid 3x1"] {
             let bytes = try AVIFTools.make(
                 [Pictures.gradient(384, 256)], options.split(separator: " ").map(String.init))
-            let info = try probe(bytes)
+            let info = try bytes.probe()
             #expect((info.width, info.height) == (384, 256))
             #expect(info.bitDepth == (options.contains("10") ? 10 : 8))
             #expect(try ImageDecoder.decode(bytes).bitmap.gap(to: AVIFTools.decode(bytes)) <= level(info))
             #expect(throws: ImagingError.truncated(.avif)) {
-                try Array(bytes.dropLast()).withRaw { _ = try ImageProbe.checkStructure($0) }
+                try Array(bytes.dropLast()).checkStructure()
             }
         }
     }
@@ -103,7 +101,7 @@ struct AVIFDecodingTests {
             return coded[place.0, place.1][channel]
         }
         #expect(try ImageDecoder.decode(bytes).bitmap.gap(to: expected) <= 1)
-        #expect((try probe(bytes).width, try probe(bytes).height) == (width, height))
+        #expect((try bytes.probe().width, try bytes.probe().height) == (width, height))
     }
 
     @Test("A smaller size is made while rows arrive") func aSizeIsMadeWhileRowsCome() throws {
@@ -155,9 +153,7 @@ struct AVIFDecodingTests {
             for part in 1..<50 {
                 let cut = Array(bytes.prefix(bytes.count * part / 50))
                 #expect(throws: ImagingError.self, "\(part)") { try ImageDecoder.decode(cut) }
-                #expect(throws: ImagingError.self, "\(part)") {
-                    try cut.withRaw { _ = try ImageProbe.checkStructure($0) }
-                }
+                #expect(throws: ImagingError.self, "\(part)") { try cut.checkStructure() }
             }
         }
     }
@@ -235,7 +231,7 @@ struct AVIFDecodingTests {
         }
         let grid = try #require(bytes.firstRange(of: [0, 0, 1, 1, 4, 0, 4, 0]))
         bytes.replaceSubrange(grid, with: [0, 0, 1, 1, 0, 128, 0, 128])
-        #expect(try probe(bytes).width == 128)
+        #expect(try bytes.probe().width == 128)
         let reason = "the cells of its grid have more pixels than the limit allows"
         #expect(throws: ImagingError.corrupt(.avif, reason: reason)) {
             try ImageDecoder.decode(bytes, options: .init(limits: .init(maxPixels: 20_000)))
@@ -250,7 +246,7 @@ struct AVIFDecodingTests {
     @Test("An animation without its brand is read as the still picture")
     func withoutBrand() throws {
         var bytes = try AVIFTools.make((0..<3).map { try Pictures.flat(64, 48, [9, 99, $0 * 70]) })
-        #expect(try probe(bytes).frames == 3)
+        #expect(try bytes.probe().frames == 3)
         let head = Int(bytes[3])
         while let place = bytes[..<head].firstRange(of: Array("avis".utf8)) {
             bytes.replaceSubrange(place, with: Array("mif1".utf8))
@@ -258,7 +254,7 @@ struct AVIFDecodingTests {
         if bytes[..<head].firstRange(of: Array("avif".utf8)) == nil {
             bytes.replaceSubrange(16..<20, with: Array("avif".utf8))
         }
-        #expect(try probe(bytes).frames == 1)
+        #expect(try bytes.probe().frames == 1)
         #expect(try ImageDecoder.decode(bytes).frames.count == 1)
     }
 

@@ -6,11 +6,15 @@ import Testing
 
 @Suite("The full check")
 struct CheckingTests {
-    @Test("Whole images pass", arguments: FixturesDirectory.all)
+    @Test("Whole images pass and are what the manifest says", arguments: FixturesDirectory.all)
     func whole(_ fixture: Support.Fixture) throws {
         let bytes = try [UInt8](fixture.data)
         let warnings = try bytes.checkStructure()
         #expect(try bytes.checkFully() == warnings)
+        let (info, image) = (try bytes.probe(), try ImageDecoder.decode(bytes))
+        #expect((info.width, info.height, info.frames) == (fixture.width, fixture.height, fixture.frames))
+        #expect((image.width, image.height, image.frames.count) == (fixture.width, fixture.height, fixture.frames))
+        #expect(image.warnings == warnings)
     }
 
     @Test("Damage below the structure is found", arguments: DamagedPictures.formats)

@@ -59,8 +59,8 @@ struct AVIFEncodingTests {
 
     @Test("A lossless file has every sample of 8 bits", arguments: [PixelFormat.gray, .grayAlpha, .rgb, .rgba])
     func lossless(_ format: PixelFormat) throws {
-        var dice = SplitMix(state: 7)
-        let noise = try Pictures.make(61, 43, format) { _, _, _ in Int(truncatingIfNeeded: dice.next() & 255) }
+        var dice = Dice(7)
+        let noise = try Pictures.make(61, 43, format) { _, _, _ in dice.roll(256) }
         for bitmap in [noise, try Pictures.gradient(97, 33, format)] {
             let decoded = try AVIFTools.decode(encode(bitmap, .init(quality: 1, lossless: true)))
             #expect(decoded.rgba8 == bitmap.rgba8)

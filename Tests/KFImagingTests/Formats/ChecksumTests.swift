@@ -7,7 +7,7 @@ import Testing
 @Suite("Checksums of PNG chunks")
 struct ChecksumTests {
     @Test("A checksum of any length equals the definition") func lengths() {
-        var random = SplitMix(state: 3)
+        var random = Dice(3)
         let bytes = (0..<1000).map { _ in UInt8.random(in: 0...255, using: &random) }
         for length in 0..<600 {
             let offset = Int.random(in: 0..<300, using: &random)

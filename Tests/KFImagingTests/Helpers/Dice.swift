@@ -1,11 +1,16 @@
-/// Numbers that look random and are the same in every run.
-struct Dice {
+/// Numbers that look random and are the same in every run (SplitMix64).
+struct Dice: RandomNumberGenerator {
     private var state: UInt64
 
-    init(_ seed: UInt64) { state = seed &* 2 &+ 1 }
+    init(_ seed: UInt64) { state = seed }
 
-    mutating func roll(_ sides: Int) -> Int {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return Int((state >> 33) % UInt64(sides))
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
     }
+
+    mutating func roll(_ sides: Int) -> Int { Int(next() % UInt64(sides)) }
 }

@@ -71,7 +71,7 @@ enum Files {
             let flags = UInt8(frame.disposal << 2) | (frame.transparent == nil ? 0 : 1)
             bytes += [0x21, 0xF9, 4, flags] + word(frame.delay) + [frame.transparent ?? 0, 0]
             bytes += [0x2C] + word(frame.left) + word(frame.top) + word(frame.width) + word(frame.height)
-            bytes += [frame.interlaced ? 0x40 : 0, 2] + blocks(codes(frame.indexes)) + [0]
+            bytes += [frame.interlaced ? 0x40 : 0, 2] + LZWCodes.blocks(codes(frame.indexes))
         }
         return bytes + [0x3B]
     }
@@ -89,13 +89,6 @@ enum Files {
         append(5)
         return stride(from: 0, to: bits.count, by: 8).map { start in
             bits[start..<min(start + 8, bits.count)].enumerated().reduce(0) { $0 | $1.element << UInt8($1.offset) }
-        }
-    }
-
-    private static func blocks(_ bytes: [UInt8]) -> [UInt8] {
-        stride(from: 0, to: bytes.count, by: 255).flatMap { start -> [UInt8] in
-            let block = bytes[start..<min(start + 255, bytes.count)]
-            return [UInt8(block.count)] + block
         }
     }
 }

@@ -33,6 +33,7 @@ enum LZWCodes {
         return blocks(bits.bytes)
     }
 
+    /// Sub-blocks of 255 bytes, with the empty one at the end.
     static func blocks(_ bytes: [UInt8]) -> [UInt8] {
         stride(from: 0, to: bytes.count, by: 255).flatMap { start -> [UInt8] in
             let block = bytes[start..<min(start + 255, bytes.count)]

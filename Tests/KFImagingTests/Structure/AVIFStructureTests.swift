@@ -4,18 +4,14 @@ import Testing
 
 @Suite("Structure of AVIF files")
 struct AVIFStructureTests {
-    private func probe(_ bytes: [UInt8]) throws -> ImageInfo { try bytes.withRaw { try ImageProbe.probe($0) } }
-
-    private func check(_ bytes: [UInt8]) throws { try bytes.withRaw { _ = try ImageProbe.checkStructure($0) } }
-
     @Test("The probe of a still picture reads its facts") func aStillStatesItsFacts() throws {
         let bytes = Files.avif(Files.avifProperties(30, 20))
-        #expect(try probe(bytes) == ImageInfo(format: .avif, width: 30, height: 20))
-        try check(bytes)
+        #expect(try bytes.probe() == ImageInfo(format: .avif, width: 30, height: 20))
+        try bytes.checkStructure()
         // 12 bits, monochrome.
-        let deep = try probe(Files.avif(Files.avifProperties(30, 20, av1C: 0x7C)))
+        let deep = try Files.avif(Files.avifProperties(30, 20, av1C: 0x7C)).probe()
         #expect(deep.bitDepth == 12 && deep.colorModel == .gray)
-        #expect(try probe(Array(bytes.prefix(bytes.count - 100))) == probe(bytes), "the header alone is enough")
+        #expect(try Array(bytes.prefix(bytes.count - 100)).probe() == bytes.probe(), "the header alone is enough")
     }
 
     @Test(
@@ -26,7 +22,7 @@ struct AVIFStructureTests {
         ] as [(UInt8, UInt8?, Int)])
     func orientation(_ turns: UInt8, _ mode: UInt8?, _ expected: Int) throws {
         let turn = [Files.box("irot", [turns])] + (mode.map { [Files.box("imir", [$0])] } ?? [])
-        let info = try probe(Files.avif(Files.avifProperties(30, 20, others: turn)))
+        let info = try Files.avif(Files.avifProperties(30, 20, others: turn)).probe()
         #expect(info.orientation == expected)
         #expect((info.width, info.height) == (turns % 2 == 1 ? (20, 30) : (30, 20)))
     }
@@ -35,7 +31,7 @@ struct AVIFStructureTests {
     func aperture() throws {
         func size(_ numbers: [Int]) throws -> [Int] {
             let clap = Files.box("clap", numbers.flatMap { Files.bigEndian($0 & 0xFFFF_FFFF) })
-            let info = try probe(Files.avif(Files.avifProperties(30, 20, others: [clap])))
+            let info = try Files.avif(Files.avifProperties(30, 20, others: [clap])).probe()
             return [info.width, info.height]
         }
         #expect(try size([10, 1, 6, 1, 0, 1, 0, 1]) == [10, 6])
@@ -54,9 +50,9 @@ struct AVIFStructureTests {
     @Test("The probe of an animation reads its facts") func anAnimationStatesItsFacts() throws {
         for frames in [1, 2, 7] {
             let bytes = Files.avis(30, 20, frames: frames)
-            #expect(try probe(bytes) == ImageInfo(format: .avif, width: 30, height: 20, frames: frames, bitDepth: 10))
-            try check(bytes)
-            #expect(throws: ImagingError.truncated(.avif)) { try check(bytes.dropLast()) }
+            #expect(try bytes.probe() == ImageInfo(format: .avif, width: 30, height: 20, frames: frames, bitDepth: 10))
+            try bytes.checkStructure()
+            #expect(throws: ImagingError.truncated(.avif)) { try Array(bytes.dropLast()).checkStructure() }
         }
     }
 
@@ -74,21 +70,23 @@ struct AVIFStructureTests {
     @Test("A file that ends early is truncated") func theEndOfTheFileIsMissed() throws {
         let bytes = Files.avif(Files.avifProperties(30, 20))
         for count in 16..<bytes.count {
-            #expect(throws: ImagingError.truncated(.avif), "\(count)") { try check(Array(bytes.prefix(count))) }
+            #expect(throws: ImagingError.truncated(.avif), "\(count)") {
+                try Array(bytes.prefix(count)).checkStructure()
+            }
         }
-        try check(bytes + Array("appended".utf8))
+        try (bytes + Array("appended".utf8)).checkStructure()
         for extent in [(bytes.count - 50, 51), (bytes.count, 1), (0xFFFF_FFFF, 0xFFFF_FFFF)] {
             #expect(throws: ImagingError.truncated(.avif)) {
-                try check(Files.avif(Files.avifProperties(30, 20), extent: extent))
+                try Files.avif(Files.avifProperties(30, 20), extent: extent).checkStructure()
             }
         }
     }
 
     @Test("Numbers that no encoder writes are refused early")
     func hostile() throws {
-        #expect(throws: ImagingError.self) { try probe(Files.avif(Files.avifProperties(0, 20))) }
+        #expect(throws: ImagingError.self) { try Files.avif(Files.avifProperties(0, 20)).probe() }
         #expect(throws: ImagingError.tooLarge(width: 0xFFFF_FFFF, height: 0xFFFF_FFFF, maxPixels: 100_000_000)) {
-            try probe(Files.avif(Files.avifProperties(0xFFFF_FFFF, 0xFFFF_FFFF)))
+            try Files.avif(Files.avifProperties(0xFFFF_FFFF, 0xFFFF_FFFF)).probe()
         }
         #expect(throws: ImagingError.unsupported(.avif, feature: "more than 65536 mentions of items")) {
             try ImageDecoder.decode(Files.avif(Files.avifProperties(30, 20), items: 70_000))
@@ -109,8 +107,8 @@ struct AVIFStructureTests {
                 var bytes = original
                 for offset in 0..<4 { bytes[position + offset] = 0xFF }
                 do {
-                    try check(bytes)
-                    _ = try probe(bytes)
+                    try bytes.checkStructure()
+                    _ = try bytes.probe()
                 } catch let error as ImagingError {
                     #expect(!error.message.isEmpty)
                 }

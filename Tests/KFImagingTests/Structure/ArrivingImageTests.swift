@@ -1,4 +1,3 @@
-import Foundation
 import Support
 import Testing
 
@@ -6,7 +5,7 @@ import Testing
 
 @Suite("Checks of arriving images")
 struct ArrivingImageTests {
-    private var random = SplitMix(state: 7)
+    private var random = Dice(7)
 
     private static func files() throws -> [(name: String, bytes: [UInt8])] {
         let image = Image(try Pictures.gradient(64, 48))
@@ -14,7 +13,6 @@ struct ArrivingImageTests {
         func before(_ more: [[UInt8]]) -> [UInt8] { Array(png.dropLast(12)) + more.joined() + Array(png.suffix(12)) }
         let much = (0..<9).map { PNGChunk.bytes("IDAT", [UInt8](repeating: $0, count: 700)) }
         let text = PNGChunk.bytes("tEXt", Array("a\0b".utf8))
-        let restart = FixturesDirectory.url.appendingPathComponent("jpeg/restart.jpg")
         return [
             ("png", png),
             ("png with much data", before(much)),
@@ -23,7 +21,7 @@ struct ArrivingImageTests {
             ("png without a header", Array(png[..<8] + png[33...])),
             ("jpeg", try ImageEncoder.encode(image, as: .jpeg)),
             ("progressive", try ImageEncoder.encode(image, as: .jpeg, options: .init(progressive: true))),
-            ("restart markers", Array(try Data(contentsOf: restart))),
+            ("restart markers", try Fixture.bytes("jpeg/restart.jpg")),
         ]
     }
 

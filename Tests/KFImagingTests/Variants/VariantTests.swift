@@ -1,5 +1,3 @@
-import Foundation
-import Support
 import Testing
 
 @testable import KFImaging
@@ -23,8 +21,8 @@ struct VariantTests {
             "png/grey-alpha.png", "webp/alpha-lossless.webp", "gif/animated-loop-3.gif",
         ])
     func passes(_ name: String) throws {
-        let bytes = [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent(name)))
-        let info = try bytes.withUnsafeBytes { try ImageProbe.probe($0) }
+        let bytes = try Fixture.bytes(name)
+        let info = try bytes.probe()
         let sizes = [0.1, 0.15, 0.3, 1].map { factor in
             PixelSize(
                 width: max(1, Int(Double(info.width) * factor)), height: max(1, Int(Double(info.height) * factor)))
@@ -51,8 +49,7 @@ struct VariantTests {
         }
         let chain = halved.append(another: BlurImageProcessor(blurRadius: 2))
         #expect(chain.identifier == "test.first-half|>blur:2")
-        let bytes = [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("gif/animated.gif")))
-        let image = try chain.process(.data(bytes), options: ProcessingOptions())
+        let image = try chain.process(.data(Fixture.bytes("gif/animated.gif")), options: ProcessingOptions())
         #expect(image.width == 60 && image.height == 90 && image.frames.count == 12)
     }
 }

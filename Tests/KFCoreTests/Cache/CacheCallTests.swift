@@ -3,7 +3,7 @@ import KFCore
 import Support
 import Testing
 
-@Suite("Kingfisher's calls of the cache", .bounded)
+@Suite("Calls of the cache", .bounded)
 struct CacheCallTests {
     private let directory: TemporaryDirectory
     private let cache: ImageCache

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 /// Lines as a user of Kingfisher writes them.
-@Suite("Kingfisher's calls of the manager", .bounded)
+@Suite("Calls of the manager", .bounded)
 struct ManagerCallTests {
     private let fixture: ManagerFixture
     private let transport: ScriptedTransport

@@ -15,8 +15,8 @@ private struct Inverting: CacheSerializer {
     }
 }
 
-@Suite("Kingfisher's serializers and keys", .bounded)
-struct SerializerCallTests {
+@Suite("Serializers and keys", .bounded)
+struct SerializerTests {
     private let fixture: ManagerFixture
     private let transport: ScriptedTransport
     private let url: RequestURL

@@ -8,7 +8,7 @@ import Testing
 
 /// When a retrieval completes that stores in two places, each of which may be the slow one.
 @Suite("The completion of a retrieval", .bounded)
-struct CompletionBehaviourTests {
+struct CompletionTests {
     /// The stores in the order in which they end.
     enum Order: CaseIterable, Sendable {
         case targetFirst, originalFirst, together
