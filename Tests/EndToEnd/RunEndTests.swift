@@ -95,7 +95,7 @@ extension EndToEnd {
             let gate = Gate()
             defer { gate.open() }
             let server = try gated(gate)
-            let count = 200_000
+            let count = 40_000
             try kf.home.write("list.txt", (0..<count).map { server.url("/\($0).png\n") }.joined())
             let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--timeout", "60s"])
             #expect(await eventually { server.requests.count == 8 })

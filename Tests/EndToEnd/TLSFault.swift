@@ -41,7 +41,7 @@ struct TLSFault: Sendable, CustomTestStringConvertible {
             TLSFault(
                 name: "a reset within it", server: "reset", says: "lost: within the TLS handshake", connections: 3),
             TLSFault(
-                name: "silence within it", server: "hold", options: ["--timeout", "300ms"], says: "timed out",
+                name: "silence within it", server: "hold", options: ["--timeout", "1s"], says: "timed out",
                 connections: 3),
             TLSFault(name: "a reset within the body", server: "cut-reset", says: "connection lost", connections: 3),
             TLSFault(name: "a cut body", server: "cut-closed", says: "broke off after", connections: 3),

@@ -40,7 +40,7 @@ struct NegativeTTLTests {
     /// Under the HTTP policy, the last response counts.
     @Test("A 404 without a time to live forgets the last one", arguments: [Duration.zero, .seconds(-1)])
     func zero(_ span: Duration) async throws {
-        let (fixture, transport) = try fixture(gone)
+        let (fixture, transport) = try answering(gone)
         let spans = [.seconds(60), .seconds(60), span, .seconds(60)]
         for (span, requests) in zip(spans, [1, 1, 2, 3]) {
             #expect(await status(fixture, [.cachePolicy(.http), .negativeTimeToLive(span)]) == 404)
@@ -50,7 +50,7 @@ struct NegativeTTLTests {
 
     @Test("A fetch that skips the disk skips the remembered 404")
     func skipped() async throws {
-        let (fixture, _) = try fixture(gone)
+        let (fixture, _) = try answering(gone)
         #expect(await status(fixture, [.negativeTimeToLive(.seconds(60))]) == 404)
         for (option, count) in [(.retryFailed, 2), (.forceRefresh, 1), (.fromMemoryCacheOrRefresh, 1)]
             as [(KingfisherOptionsInfoItem, Int)]

@@ -109,7 +109,7 @@ struct AVIFStructureTests {
                 do {
                     try bytes.checkStructure()
                     _ = try bytes.probe()
-                } catch let error as ImagingError {
+                } catch {
                     #expect(!error.message.isEmpty)
                 }
             }

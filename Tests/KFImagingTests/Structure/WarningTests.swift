@@ -137,6 +137,6 @@ struct WarningTests {
         let processed = try ProcessorParser.parse("downsample:8x8")
             .process(.data(Files.png([chunks[0], header] + chunks.dropFirst())), options: .init())
         #expect(processed.warnings == [.animationLost(reason: "no frame")])
-        #expect(processed.warnings.allSatisfy(\.isLoss))
+        #expect(processed.warnings.allSatisfy { $0.isLoss })
     }
 }
