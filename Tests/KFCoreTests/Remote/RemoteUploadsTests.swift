@@ -349,7 +349,7 @@ struct RemoteUploadsTests {
 
     // MARK: The end of a run
 
-    @Test("Closing waits for no upload when there are none")
+    @Test("Closing without uploads ends at once")
     func idle() async throws {
         let machine = try machine()
         await machine.cache.close()
