@@ -53,7 +53,7 @@ struct CurlFailure {
     /// Whether the peer has ended TLS for a reason that it names.
     static func isAlert(_ detail: String) -> Bool { detail.contains(" alert ") }
 
-    /// What libcurl says of a handshake that the end of the connection broke off, and not a refusal.
+    /// Parts of libcurl's messages when the connection ends during the handshake, other than by a refusal.
     private static let losses = ["SSL_connect: ", "unexpected eof", "Recv failure: ", "Send failure: "]
 
     /// CURLE_TOO_LARGE, which the headers of Debian 12 do not define yet.

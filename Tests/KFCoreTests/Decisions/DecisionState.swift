@@ -1,4 +1,5 @@
 import KFCore
+import Support
 
 /// The state of one retrieval: what the caches hold, what the options ask for, and how the origin behaves.
 struct DecisionState: Sendable, Equatable {
@@ -86,30 +87,6 @@ struct CacheContent: Hashable, Sendable {
 }
 
 // MARK: Generation
-
-/// A generator whose numbers follow from its seed (SplitMix64).
-struct Dice: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seeds: UInt64...) {
-        state = 0
-        for seed in seeds { state = (state ^ seed) &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
-        state ^= next()
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
-    /// Returns true in so many of 100 throws.
-    mutating func hits(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-
-    mutating func pick<Value>(_ values: [Value]) -> Value { values[Int.random(in: 0..<values.count, using: &self)] }
-}
 
 extension CacheContent {
     enum Role: UInt64 { case own, layer, originals, remote }

@@ -1,5 +1,6 @@
 import CGIFReference
 import CImageCodecs
+import Support
 import Testing
 
 @testable import KFImaging

@@ -1,3 +1,5 @@
+import Support
+
 /// A BMP of any header, written field by field.
 struct BMPFile {
     /// 12 and 16 to 64 for OS/2, 40 to 124 for Windows.
