@@ -1,7 +1,7 @@
 import KFNetwork
 import KFTerms
 
-/// What differs between the servers of ``HTTPCacheLayer``: addresses, credentials, and the meaning of some statuses.
+/// The server of an ``HTTPCacheLayer``: its address, its credentials, and the meaning of some statuses.
 protocol BlobServer: Sendable {
     /// The name in messages, which holds no secret.
     var name: String { get }

@@ -83,7 +83,7 @@ extension EndToEnd {
             defer { first.signal(SIGKILL) }
             let second = try kf.start(["fetch", url, "-o", "-"] + options)
             if options.isEmpty {
-                try await Task.sleep(for: .milliseconds(1000))
+                #expect(await eventually { second.openFiles.contains { $0.hasSuffix("/v1/flights") } })
                 second.signal(SIGTERM)
             }
             let result = try await second.wait(timeout: .seconds(20))

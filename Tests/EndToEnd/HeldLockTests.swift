@@ -195,10 +195,10 @@ extension EndToEnd {
             // Stops it until it stands still with the lock.
             while true {
                 try #require(ContinuousClock.now < deadline, "it is never stopped with the lock")
+                #expect(try await eventually { try HeldLock.isHeld(kf) })
                 try await neighbour.stop()
                 if try HeldLock.isHeld(kf) { break }
                 neighbour.signal(SIGCONT)
-                try await Task.sleep(for: .milliseconds(3))
             }
             let number = try #require(neighbour.processNumber)
             let result = try await kf.run("fetch", url(0), "-o", "-")

@@ -180,7 +180,7 @@ struct ItemReport: Sendable {
         if copy?.isLeft == true { left = copy?.path } else { output = copy?.path }
     }
 
-    /// Takes the result of a retrieved image.
+    /// Takes the result of a retrieved image, or its error.
     mutating func take(_ result: PrefetchResult) {
         (self.result, error) = (try? result.image.get(), result.error)
         (output, left) = (result.output, result.left)
