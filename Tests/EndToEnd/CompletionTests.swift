@@ -56,7 +56,7 @@ extension EndToEnd {
         private func expect(_ terminal: PseudoTerminal, _ line: String, shows words: String...) throws {
             terminal.clear()
             terminal.type(line + "\t")
-            let done = terminal.wait(.seconds(8)) { _ in words.allSatisfy(terminal.text.contains) }
+            let done = terminal.wait { _ in words.allSatisfy(terminal.text.contains) }
             try #require(done, "\(line): \(words) in \(terminal.text)")
             // Whoever shows this has done with the line; what is typed does not hold it.
             terminal.type("\u{15}echo out''put\n")

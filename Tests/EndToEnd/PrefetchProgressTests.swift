@@ -66,7 +66,7 @@ extension EndToEnd {
         func bar() throws {
             try list(24)
             let terminal = try start(["prefetch", "list.txt", "-j", "8"])
-            #expect(terminal.finish(.seconds(40)) == 0)
+            #expect(terminal.finish() == 0)
             let output = terminal.shown
             #expect(output.contains("/24") && output.contains("%") && output.contains("/s"), "\(output)")
             #expect(output.contains("[#") && output.contains(" left"), "\(output)")
@@ -81,7 +81,7 @@ extension EndToEnd {
         func messages() throws {
             try list(16, bad: 30)
             let terminal = try start(["prefetch", "list.txt", "-j", "8", "-v"])
-            #expect(terminal.finish(.seconds(40)) == 1)
+            #expect(terminal.finish() == 1)
             let output = terminal.shown
             let rows = screen(output).dropLast()
             #expect(rows.count == 47, "\(rows)")
@@ -98,7 +98,7 @@ extension EndToEnd {
             #expect(!drawn.isEmpty && drawn.allSatisfy { $0.count < Int(columns) }, "\(drawn)")
             terminal.clear()
             terminal.resize(columns: 30)
-            #expect(terminal.finish(.seconds(40)) == 0)
+            #expect(terminal.finish() == 0)
             let later = terminal.shown.components(separatedBy: "\u{1b}[J").dropFirst(3).dropLast().filter {
                 $0.contains("%")
             }
@@ -112,7 +112,7 @@ extension EndToEnd {
             #expect(terminal.wait(for: "%"))
             terminal.signal(SIGINT)
             terminal.signal(SIGTERM)
-            let status = try #require(terminal.finish(.seconds(40)))
+            let status = try #require(terminal.finish())
             #expect([130, 143].contains(status))
             let output = terminal.shown
             // A return and a line feed are one character to a String.
@@ -123,7 +123,7 @@ extension EndToEnd {
         func fetch() throws {
             let urls = (0..<16).map { server.url("jpeg/landscape-420.jpg?\($0)") }
             let terminal = try start(["fetch", "-j", "8"] + urls, columns: 200)
-            #expect(terminal.finish(.seconds(40)) == 0)
+            #expect(terminal.finish() == 0)
             let output = terminal.shown
             #expect(output.contains("/16"))
             let rows = screen(output).dropLast()
@@ -135,7 +135,7 @@ extension EndToEnd {
             try list(8)
             for options in [["-q"], ["--progress", "never"]] {
                 let terminal = try start(["prefetch", "list.txt", "--force-refresh"] + options)
-                #expect(terminal.finish(.seconds(40)) == 0)
+                #expect(terminal.finish() == 0)
                 #expect(!terminal.shown.contains("%"))
             }
             let plain = try await kf.run("prefetch", "list.txt", "--force-refresh")

@@ -89,7 +89,7 @@ package final class PseudoTerminal: Sendable {
     package func clear() { state.withLock { $0.seen = [] } }
 
     /// Reads until the condition holds of what was shown since `clear()`. False when that does not come to pass.
-    package func wait(_ timeout: Duration = .seconds(10), until condition: (String) -> Bool) -> Bool {
+    package func wait(_ timeout: Duration = .seconds(60), until condition: (String) -> Bool) -> Bool {
         let end = ContinuousClock.now + timeout
         while !condition(shown) {
             guard ContinuousClock.now < end, readSome() else { return condition(shown) }
@@ -97,12 +97,12 @@ package final class PseudoTerminal: Sendable {
         return true
     }
 
-    package func wait(for text: String, _ timeout: Duration = .seconds(10)) -> Bool {
+    package func wait(for text: String, _ timeout: Duration = .seconds(60)) -> Bool {
         wait(timeout) { $0.contains(text) }
     }
 
     /// Reads to the end of the program; its status as a shell counts it. Nil when it does not end in time.
-    package func finish(_ timeout: Duration = .seconds(10)) -> CInt? {
+    package func finish(_ timeout: Duration = .seconds(60)) -> CInt? {
         let end = ContinuousClock.now + timeout
         while ContinuousClock.now < end {
             let isOpen = readSome()

@@ -55,9 +55,11 @@ final class Watcher {
         sockets[Int(socket)] = Socket(isKnown: true)
     }
 
-    /// Forgets a socket. The kernel has stopped watching it when it was closed.
+    /// Forgets a socket that is about to be closed. The kernel would watch it for as long as a child process has it.
     func closed(_ socket: Int32) {
-        if sockets.indices.contains(Int(socket)) { sockets[Int(socket)] = Socket() }
+        guard sockets.indices.contains(Int(socket)) else { return }
+        if sockets[Int(socket)].watched != 0 { _ = control(EPOLL_CTL_DEL, socket, 0) }
+        sockets[Int(socket)] = Socket()
     }
 
     /// Watches a socket for `what`, one of CURL_POLL_…, or stops watching it. Returns false if the kernel refuses.

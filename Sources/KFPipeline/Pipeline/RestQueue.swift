@@ -38,7 +38,8 @@ final class RestQueue: Sendable {
         for wish in wishes { wish.job.rests() }
         let isOver = state.withLock { state in
             if state.isOver { return true }
-            for wish in wishes { insert(wish, &state) }
+            let now = ContinuousClock.now
+            for wish in wishes { insert(wish, at: now, &state) }
             arm(&state)
             return false
         }
@@ -54,9 +55,9 @@ final class RestQueue: Sendable {
 
     func rest(_ job: ImageJob, for span: Duration) { rest([Wish(job: job, span: span)]) }
 
-    private func insert(_ wish: Wish, _ state: inout State) {
+    private func insert(_ wish: Wish, at now: ContinuousClock.Instant, _ state: inout State) {
         let others = wish.work.flatMap { work in state.rests.first { $0.work == work } }
-        let rest = Rest(end: others?.end ?? .now + wish.span, job: wish.job, work: wish.work)
+        let rest = Rest(end: others?.end ?? now + wish.span, job: wish.job, work: wish.work)
         let place = state.rests.firstIndex { $0.end <= rest.end } ?? state.rests.endIndex
         state.rests.insert(rest, at: place)
     }

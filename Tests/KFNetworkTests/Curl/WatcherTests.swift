@@ -40,7 +40,21 @@ struct WatcherTests {
         #expect(watcher.events.map(\.ready) == [CURL_CSELECT_OUT])
     }
 
-    /// The kernel forgets a socket that is closed, whatever was to be told about it.
+    /// The kernel goes on for as long as another process has a closed socket, as one that was just forked has.
+    @Test("A closed socket that a child has is not watched")
+    func held() throws {
+        let watcher = try #require(Watcher())
+        let (read, write) = try pair()
+        let held = dup(read)
+        defer { _ = (close(held), close(write)) }
+        watcher.opened(read)
+        #expect(watcher.watch(read, for: CURL_POLL_IN))
+        #expect(ready(watcher) == [read])
+        watcher.closed(read)
+        close(read)
+        #expect(ready(watcher) == [])
+    }
+
     @Test("A reused socket number is watched anew", arguments: [true, false])
     func reused(_ isKnown: Bool) throws {
         let watcher = try #require(Watcher())

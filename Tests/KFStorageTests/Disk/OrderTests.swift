@@ -283,9 +283,12 @@ struct OrderTests {
     @Test("A look-up tells absent entries from unusable ones")
     func lookUp() async throws {
         let storage = try fixture.open()
-        for number in 0..<600 {
-            try await storage.put("\(number)", "\(number)") { $0.expiration = .days(number % 2 == 0 ? 1 : 9) }
+        let groups = try (0..<600).map { number in
+            var facts = facts()
+            facts.expiration = .days(number % 2 == 0 ? 1 : 9)
+            return [Store.store(try staged("\(number)", storage), EntryKey(key: "\(number)"), facts)]
         }
+        _ = await submit(groups, storage)
         fixture.time.advance(seconds: 2 * 86_400)
         let gone = try #require(try storage.entry(for: EntryKey(key: "1")))
         unlink(storage.path(of: gone))
