@@ -52,6 +52,43 @@ extension EndToEnd {
             }
         }
 
+        @Test("A run that does not fit says so", arguments: ["fetch", "prefetch"])
+        func overflow(command: String) async throws {
+            // Each is another file of some 42 KiB.
+            let plain = try FixturesDirectory.bytes("png/grey.png")
+            let server = try FaultServer { request in
+                let chunk = PNGChunk.bytes("prVt", Array(request.path.utf8) + [UInt8](repeating: 7, count: 20 << 10))
+                return [.reply(body: Array(plain[..<33]) + chunk + plain[33...])]
+            }
+            let urls = (0..<60).map { server.url("/\($0).png") }
+            func run(_ size: String, _ options: String...) async throws -> CommandResult {
+                let options = ["--max-size", size] + options
+                return command == "fetch"
+                    ? try await kf.run([command] + urls + options)
+                    : try await kf.run([command, "-"] + options, input: Data(urls.joined(separator: "\n").utf8))
+            }
+            let short = try await run("1M")
+            #expect(short.status == 0, "\(short)")
+            let match = try #require(
+                short.errors.firstMatch(
+                    of:
+                        /warning: ([0-9]+) images of this run did not fit .* needs ([0-9.]+) MiB, and --max-size is 1 MiB/
+                ),
+                "\(short)")
+            let left = try await entries().count
+            #expect(Int(match.1).map { $0 + left } == 60, "\(left) are left: \(short)")
+            #expect(Double(match.2).map { abs($0 - 2.48) < 0.3 } == true, "\(short)")
+            let summary = try #require(try await run("1M", "--json", "--force-refresh").objects().last)
+            #expect(summary["evicted"] as? Int ?? 0 >= 35, "\(summary)")
+            // What was there before may go without a word, and what fits stays.
+            _ = try await kf.run("cache", "clean", "--all", "--yes")
+            _ = try await kf.run("fetch", "--max-size", "4M", self.server.url("jpeg/landscape-420.jpg"))
+            let fitting = try await run("3M", "--json")
+            #expect(!fitting.errors.contains("fit"), "\(fitting)")
+            #expect(try fitting.objects().last?["evicted"] as? Int == 0, "\(fitting)")
+            #expect(try await entries().count >= 60)
+        }
+
         @Test("With --memory-only kf reads the cache but stores nothing")
         func memoryOnly() async throws {
             let directory = kf.home.path("out").path

@@ -88,6 +88,25 @@ extension EndToEnd {
             #expect(again.width == 30 && again.height == 20, "the kept orientation turned it once more")
         }
 
+        @Test("Stripping keeps the pixels of a copy")
+        func stripped() async throws {
+            let plain = try await fetch("jpeg/orientation-6.jpg", "-f", "jpeg")
+            #expect(try plain.data == FixturesDirectory.named("jpeg/orientation-6.jpg").data, "a copy keeps its bytes")
+            let copy = try await fetch("jpeg/orientation-6.jpg", "--strip-metadata")
+            #expect(
+                copy.data.count <= plain.data.count && copy.item.format == "jpeg" && copy.item.path != plain.item.path)
+            try copy.data.write(to: kf.home.path("copy.jpg"))
+            var turned: [Data] = []
+            for path in [FixturesDirectory.path("jpeg/orientation-6.jpg"), "copy.jpg"] {
+                turned.append(try await kf.run("fetch", path, "-p", "rotate:90", "-f", "png", "-o", "-").standardOutput)
+            }
+            #expect(turned[0] == turned[1] && !turned[0].isEmpty)
+            let resized = try await fetch("jpeg/orientation-6.jpg", "--strip-metadata", "-p", "resize:20x")
+            #expect(!contains(resized.data, "Exif"))
+            let both = try await kf.run("fetch", "x.jpg", "--strip-metadata", "--keep-metadata")
+            #expect(both.status == 2, "\(both)")
+        }
+
         @Test("A higher quality makes larger files", arguments: ["jpeg", "webp"])
         func quality(_ format: String) async throws {
             let default85 = try await fetch("png/rgb.png", "-f", format).data
@@ -97,6 +116,18 @@ extension EndToEnd {
             }
             #expect(sizes[0] * 2 < sizes[2] && sizes == sizes.sorted() && Set(sizes).count == 3, "\(sizes)")
             #expect(try await fetch("png/rgb.png", "-f", format, "--quality", "85").data == default85)
+        }
+
+        @Test("A format that is never lossless refuses to be")
+        func lossless() async throws {
+            let refused = try await kf.run("fetch", "x.png", "-p", "encode:jpeg,lossless=1")
+            #expect(refused.status == 2 && refused.errors.contains("JPEG is never lossless"), "\(refused)")
+            let picture = FixturesDirectory.path("png/rgb.png")
+            let turned = ["-p", "rotate:180", "-f", "png", "-o", "-"]
+            let plain = try await kf.run(["fetch", picture] + turned).standardOutput
+            _ = try await kf.run("fetch", picture, "-p", "encode:webp,lossless=1", "-o", "kept.webp")
+            let kept = try await kf.run(["fetch", "kept.webp"] + turned).standardOutput
+            #expect(plain == kept && !kept.isEmpty)
         }
 
         @Test("Pixel limits refuse an image or decode it smaller")

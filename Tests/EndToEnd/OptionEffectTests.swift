@@ -23,6 +23,7 @@ extension EndToEnd {
             "FetchingTests": ["force-refresh", "json", "only-from-cache", "quiet", "verbose"],
             "FormatTests": [
                 "background", "first-frame", "keep-metadata", "max-pixels", "process", "quality", "scale-down", "srgb",
+                "strip-metadata",
             ],
             "IdentityTests": ["netrc", "user"],
             "NetworkFault": ["max-time"],

@@ -29,11 +29,13 @@ extension EndToEnd {
 
         @Test("A second copy of the same name gets a hash")
         func outputDirectory() async throws {
-            let names = ["jpeg/grey.jpg", "png/grey.png", "gif/animated.gif"]
+            let names = ["png/grey.png", "other/grey.png", "gif/animated.gif"]
+            let fixtures = ["png/grey.png", "png/rgb.png", "gif/animated.gif"]
             // The first takes longest: its name does not depend on that.
             let slow = try FaultServer { request in
                 let name = String(request.path.dropFirst())
-                let data = (try? FixturesDirectory.named(name).data) ?? Data()
+                let fixture = names.firstIndex(of: name).map { fixtures[$0] } ?? ""
+                let data = (try? FixturesDirectory.named(fixture).data) ?? Data()
                 let image: [FaultStep] = [.reply(body: Array(data))]
                 return name == names[0] ? [.pause(.milliseconds(200))] + image : image
             }
@@ -41,9 +43,9 @@ extension EndToEnd {
             #expect(result.status == 0, "\(result)")
             let copies = TemporaryDirectory.files(in: kf.home.path("copies"))
             try #require(copies.count == 3, "\(copies)")
-            #expect(result.outputLines[0] == "copies/grey.jpg" && result.outputLines[2] == "copies/animated.gif")
+            #expect(result.outputLines[0] == "copies/grey.png" && result.outputLines[2] == "copies/animated.gif")
             #expect(result.outputLines[1].wholeMatch(of: /copies\/grey-[0-9a-f]{8}\.png/) != nil, "\(result)")
-            for (name, path) in zip(names, result.outputLines) {
+            for (name, path) in zip(fixtures, result.outputLines) {
                 #expect(try kf.contents(path) == FixturesDirectory.named(name).data)
             }
             // Another directory, another time, and another copy of the same file: the same names.
@@ -79,7 +81,34 @@ extension EndToEnd {
             let named = try await kf.run("fetch", server.url("png/grey.png"), "-P", "web", "--name", "{host}/{path}")
             #expect(named.output.wholeMatch(of: /web\/127\.0\.0\.1_[0-9]+\/png\/grey\.png\n/) != nil, "\(named)")
             try kf.home.write("empty/notes.txt", "no image")
-            #expect(try await kf.run("fetch", "empty").status == 1)
+            let empty = try await kf.run("fetch", "empty")
+            #expect(empty.status == 1 && empty.errors.contains("empty: the directory has no image files"), "\(empty)")
+        }
+
+        @Test("A folder leaves out caches and the run's own output")
+        func ownFolders() async throws {
+            let picture = try FixturesDirectory.named("png/grey.png").data
+            let tag = "Signature: 8a477f597d28d172789f06886806bc55\n"
+            for name in ["a.png", "tagged/b.png", "other/c.png"] { try kf.home.write("photos/\(name)", picture) }
+            try kf.home.write("photos/tagged/CACHEDIR.TAG", tag)
+            try kf.home.write("photos/other/CACHEDIR.TAG", "Signature: another\n")
+            let arguments = ["fetch", "photos", "-P", "photos/out", "--cache-dir", "photos/cache", "-p", "resize:20x"]
+            for _ in 0..<3 {
+                let result = try await kf.run(arguments)
+                #expect(result.outputLines == ["photos/out/a.png", "photos/out/c.png"], "\(result)")
+            }
+            // A folder that is given is meant.
+            #expect(try await kf.run("fetch", "photos/tagged", "-P", "b").outputLines == ["b/b.png"])
+        }
+
+        @Test("A terminal is told of a very large folder")
+        func largeFolder() throws {
+            for number in 0..<10_000 { try kf.home.write("many/\(number).png", "") }
+            let terminal = try PseudoTerminal(
+                kf.binary.path, ["fetch", "many", "-q"], environment: kf.environment, directory: kf.home.url)
+            #expect(terminal.wait(for: "kf: 10000 images in many; Ctrl-C stops"))
+            terminal.type("\u{3}")
+            #expect(terminal.finish() == 130)
         }
 
         @Test("The extension of a copy chooses its format")

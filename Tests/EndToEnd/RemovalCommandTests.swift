@@ -71,6 +71,20 @@ extension EndToEnd {
             #expect(try await remove(["cache", "clean", "--older-than", "1h"]).names == [grey])
         }
 
+        @Test("A file that entries share counts once")
+        func shared() async throws {
+            let urls = (0..<3).map { server.url("png/grey.png?\($0)") }
+            _ = try await kf.run(["fetch"] + urls + [server.url("gif/still.gif")])
+            let size = try FixturesDirectory.named("png/grey.png").data.count
+            let page = try await kf.run("cache", "report", "-o", "-").output
+            let host = page.firstMatch(
+                of: /Bytes by format.*?png<\/dt><dd>.*?<span>([^<]*)<\/span>/.dotMatchesNewlines())
+            #expect(host?.1 == "22.1 KiB in 3", "\(page)")
+            // Another entry has the file, so that nothing is gained.
+            #expect(try await remove(["cache", "rm", urls[0]]).summary["bytes"] as? Int == 0)
+            #expect(try await remove(["cache", "rm", urls[1], urls[2]]).summary["bytes"] as? Int == size)
+        }
+
         @Test("Cleaning to a size removes the least recently used images first")
         func size() async throws {
             for name in ["png/grey.png", "gif/still.gif", "jpeg/grey.jpg"] {

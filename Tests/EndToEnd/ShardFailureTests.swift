@@ -67,7 +67,7 @@ extension EndToEnd {
             let text = try await kf.run(failing + ["-v"])
             #expect(text.errors.contains("7 cached (7 in whole shards), 5 failed"), "\(text)")
             #expect(text.errors.contains("response 404 Not Found [2002]"), "\(text)")
-            for (limit, status) in [("4", 4), ("5", 1)] {
+            for (limit, status) in [("5", 4), ("6", 1)] {
                 let limited = try await kf.run(failing + ["--max-failures", limit])
                 #expect(limited.status == status, "\(limited)")
             }

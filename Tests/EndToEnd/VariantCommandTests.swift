@@ -34,6 +34,23 @@ extension EndToEnd {
             }
         }
 
+        @Test("A name that tells the images apart has no hash")
+        func widths() async throws {
+            let variants = ["100", "200", "400"].flatMap { ["--variant", "w\($0)=resize:\($0)x"] }
+            let options = ["-P", "out", "--name", "{stem}-{width}.{ext}", "-f", "jpeg", "-f", "webp", "-f", "png"]
+            let result = try await kf.run(["fetch", server.url("jpeg/progressive.jpg")] + variants + options)
+            let names = ["jpg", "webp", "png"].flatMap { ending in
+                [100, 200, 400].map { "progressive-\($0).\(ending)" }
+            }
+            #expect(TemporaryDirectory.files(in: kf.home.path("out")).sorted() == names.sorted(), "\(result)")
+            // Two images of one width differ in their pixels.
+            let equal = ["--variant", "plain=resize:100x", "--variant", "soft=resize:100x|>blur:3"]
+            let both = try await kf.run(
+                ["fetch", server.url("jpeg/progressive.jpg"), "-P", "two", "--name", "{stem}-{width}.{ext}"] + equal)
+            #expect(both.outputLines[0] == "two/progressive-100.jpg", "\(both)")
+            #expect(both.outputLines[1].wholeMatch(of: /two\/progressive-100-[0-9a-f]{8}\.jpg/) != nil, "\(both)")
+        }
+
         @Test("Processors come before every variant")
         func prefix() async throws {
             let url = server.url("png/rgb.png")

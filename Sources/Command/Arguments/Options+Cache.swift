@@ -79,7 +79,7 @@ extension Options {
     private static func negativeTTL(default span: Duration, _ text: String) -> Option<Duration> {
         Option(
             "negative-ttl", .cache, value: "TIME", .one(default: span, .duration), byDefault: text, decidesEntry: true,
-            help: "Remember a 404 or 410 this long, and fail without a request meanwhile; 0 does neither")
+            help: "Remember a 404 or 410 for TIME and fail without asking again; 0 turns this off")
     }
     static let retryFailed = Option(
         "retry-failed", .cache, .flag, excludes: [offline.name, onlyFromCache.name], decidesEntry: true,
@@ -111,7 +111,8 @@ extension Options {
     static let check = Option<ImageCheck?>(
         "check", .cache,
         .choice({ ["structure", "full"] }, default: "structure", nil) { ImageCheck(rawValue: $0) },
-        valueOptional: true, help: "Check or decode (full) new images; alone: fail if --dry-run finds one missing")
+        valueOptional: true,
+        help: "Check (or fully decode) new images; a dry run fails if one is missing")
     static let verify = Option(
         "verify", .cache, .flag, decidesEntry: true,
         help: "Hash each cached file before it is served; a changed file is fetched again")

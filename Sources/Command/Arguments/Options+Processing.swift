@@ -4,7 +4,8 @@ import KFCore
 extension Options {
     static let processing: [OptionSpec] = [
         variant.spec, process.spec, format.spec, quality.spec, speed.spec, background.spec, firstFrame.spec,
-        srgb.spec, keepMetadata.spec, maxPixels.spec, maxMemory.spec, maxProcessTime.spec, scale.spec, scaleDown.spec,
+        srgb.spec, keepMetadata.spec, stripMetadata.spec, maxPixels.spec, maxMemory.spec, maxProcessTime.spec,
+        scale.spec, scaleDown.spec,
     ]
 
     static let variant = Option(
@@ -41,7 +42,11 @@ extension Options {
     static let srgb = Option(
         "srgb", .processing, .flag, help: "Convert to sRGB; without this option the colour profile is kept in the file")
     static let keepMetadata = Option(
-        "keep-metadata", .processing, .flag, help: "Keep EXIF and XMP when a format is written")
+        "keep-metadata", .processing, .flag,
+        help: "Keep EXIF and XMP when an image is encoded; a copy keeps its bytes in any case")
+    static let stripMetadata = Option(
+        "strip-metadata", .processing, .flag, excludes: ["keep-metadata"],
+        help: "Remove EXIF, XMP, IPTC and comments, of a copy too, whose pixels stay as they are")
     static let maxPixels = Option<Int?>(
         "max-pixels", .processing, value: "N", .one(.integer(in: 1...Int.max)), byDefault: "100000000",
         help: "Refuse images with more pixels")

@@ -125,7 +125,7 @@ extension Options {
             }
             return Int(text).flatMap { $0 >= 0 ? .count($0) : nil }
         },
-        help: "Stop when more than N items have failed, or more than P% of at least 100 items")
+        help: "Stop when N items have failed, or more than P% of at least 100 items")
 
     private static func column(
         _ name: String, byDefault: String? = nil, help: String

@@ -56,10 +56,8 @@ enum CacheStatCommand {
 
     private static func entries(_ summary: CacheSummary) -> String {
         let totals = summary.totals
-        let answers = summary.formats.first { $0.name == ImageCache.answerLabel }?.entries ?? 0
-        var parts = [
-            EntryText.count(totals.entries - totals.variants, "original"), "\(totals.variants - answers) processed",
-        ]
+        let answers = summary.answers
+        var parts = [EntryText.count(totals.entries - totals.variants, "original"), "\(summary.processed) processed"]
         if answers > 0 { parts.append(EntryText.count(answers, "answer without an image", "answers without an image")) }
         return "\(totals.entries) (\(parts.joined(separator: ", ")))"
     }

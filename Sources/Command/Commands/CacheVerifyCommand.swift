@@ -30,7 +30,7 @@ struct CacheVerifyCommand: Sendable {
             let place = finding.path.map { "\(Terminal.visible($0)): " } ?? ""
             let names = finding.entries.map { EntryText.name($0, whole: common.verbose) }
             let entries = names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"
-            let repaired = finding.isRepaired ? "; repaired" : ""
+            let repaired = finding.isRepaired ? "; \(finding.kind.isRemoved ? "removed" : "repaired")" : ""
             Terminal.print("\(finding.kind.rawValue): \(place)\(Terminal.visible(finding.detail))\(entries)\(repaired)")
         }
     }
@@ -59,8 +59,13 @@ struct CacheVerifyCommand: Sendable {
         }
         let found = "\(looked): \(kinds.joined(separator: ", "))"
         if repairs {
+            let removed = result.counts.reduce(0) { $0 + ($1.key.isRemoved ? $1.value.repaired : 0) }
+            let done = [("removed", removed), ("repaired", result.repaired - removed)].filter { $0.1 > 0 }
             let left = result.found - result.repaired
-            return "\(found); \(left == 0 ? "all repaired" : "\(result.repaired) repaired, \(left) not")"
+            if left == 0, done.count == 1 { return "\(found); all \(done[0].0)" }
+            return "\(found); "
+                + (done + [("not repaired", left)].filter { $0.1 > 0 }).map { "\($0.1) \($0.0)" }.joined(
+                    separator: ", ")
         }
         return
             "\(found); --repair \(result.damage > 0 ? "repairs it" : "removes \(result.found == 1 ? "it; it is" : "them; they are") harmless")"
@@ -74,7 +79,9 @@ struct CacheVerifyCommand: Sendable {
         JSONField("path", "The file, the entries that it concerns, and details in words.") { $0.path },
         JSONField("entries", nil) { $0.entries.map(\.description) },
         JSONField("detail", nil) { $0.detail },
-        JSONField("repaired", "Whether the damage was repaired.") { $0.isRepaired },
+        JSONField("repaired", "Whether the damage was repaired, which may be by removing the file or its entries.") {
+            $0.isRepaired
+        },
     ]
 
     typealias Record = (result: Verification, exists: Bool, directory: String, elapsed: Duration)

@@ -289,8 +289,8 @@ enum CommandTable {
     private static let copies =
         "--name builds the names of copies: {stem} and {ext}, or {name} as it is at the source; {dir} and {path} of the "
         + "URL or below the given folder; {host}; {index} or {index:04}; {id} or {column:NAME} of a list; {variant}, "
-        + "{width}, {height}, {format}; {sha256} of the bytes; {hash} or {hash8} of content and processing. The first "
-        + "source with a name has it; of a later one, -{hash8} follows the stem. An extension in the template, or of -o, "
+        + "{width}, {height}, {format}; {sha256} of the bytes; {hash} or {hash8} of content and processing. Of "
+        + "images that would get one name, the first keeps it, and -{hash8} is added to the stem of the others. An extension in the template, or of -o, "
         + "is the format to write unless -f says otherwise; -f keep keeps the bytes. A file that would get the same bytes "
         + "is not written again. The path of each file that is written is printed."
 

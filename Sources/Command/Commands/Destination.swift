@@ -67,6 +67,11 @@ enum Destination: Sendable {
         return (nil, name)
     }
 
+    /// The directory that copies are written to; nil for none.
+    static func directory(_ arguments: ParsedArguments) throws(UsageError) -> String? {
+        try places(arguments).directory
+    }
+
     /// Whether images are written elsewhere than to the cache.
     static func isOutside(_ arguments: ParsedArguments) throws(UsageError) -> Bool {
         let (file, directory) = try places(arguments)

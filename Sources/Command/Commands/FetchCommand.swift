@@ -23,7 +23,7 @@ struct FetchCommand: Sendable {
         guard !arguments.operands.isEmpty else {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")
         }
-        sources = SourceArgument.expand(arguments.operands)
+        sources = SourceArgument.expand(arguments.operands, without: try Destination.directory(arguments))
         let results = sources.count * settings.variants.count
         destination = try Destination(arguments, results: results, forms: settings.forms, json: common.json)
         if let column = destination.exporter?.columns.first {
@@ -47,7 +47,8 @@ struct FetchCommand: Sendable {
 
     func run() -> ExitStatus {
         let start = ContinuousClock.now
-        let manager = settings.manager(common)
+        let waits = WaitReport(prints: common.verbose)
+        let manager = settings.manager(common, waits)
         var status = ExitStatus.success
         var next = 0
         // Cached images need neither threads nor the network. Most runs end after this loop.
@@ -59,8 +60,10 @@ struct FetchCommand: Sendable {
         if next < sources.count, !Terminal.isClosed {
             let first = next
             let count = sources.count
+            // One image shows its progress on a terminal, if it takes long.
             let bar = ProgressBar(
-                count > 1 ? settings.progress : settings.progressOfOne,
+                count > 1 || settings.progress == .bar ? settings.progress : .none, waits,
+                delay: count > 1 || settings.isProgressForced ? nil : .seconds(1),
                 uploads: { manager.cache.uploadProgress }, expected: { count })
             bar.update { figures in
                 figures.progress.skipped = first
@@ -87,6 +90,8 @@ struct FetchCommand: Sendable {
                 Blocking.wait { await manager.finishRevalidating(within: limit) }
             }
             (progress, signals) = (bar, interrupts)
+        } else if next < sources.count {
+            status.raise(to: closed())
         }
         if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
         // Uploads may take long: they are shown, and a signal ends them.
@@ -96,8 +101,7 @@ struct FetchCommand: Sendable {
         if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
         if common.json {
-            let record = (sources.count, manager.cache.remoteCounts)
-            Terminal.print(JSONObject(summary: record, Self.summary, status: status).json)
+            Terminal.print(JSONObject(summary: (sources.count, manager.cache), Self.summary, status: status).json)
         } else if common.verbose, let remote = manager.cache.remoteCounts {
             Terminal.printError("kf: remote: \(remote.summary)")
         }
@@ -109,8 +113,9 @@ struct FetchCommand: Sendable {
         return report.print(common, on: screen)
     }
 
-    static let summary: [JSONField<(sources: Int, remote: RemoteCounts?)>] = [
-        JSONField("sources", "The number of sources.") { $0.sources }, RemoteCounts.field { $0.remote },
+    static let summary: [JSONField<(sources: Int, cache: ImageCache)>] = [
+        JSONField("sources", "The number of sources.") { $0.sources }, RetrievalSettings.evicted { $0.cache },
+        RemoteCounts.field { $0.cache.remoteCounts },
     ]
 
     /// The reports of a source whose images are all cached; nil when one is not.
@@ -161,7 +166,7 @@ struct FetchCommand: Sendable {
         configuration.fillsCache = false
         configuration.exporter = FetchExporter(self, manager.cache)
         var forms = settings.variants.map(\.options)
-        if sources.count == 1, settings.progressOfOne != .none {
+        if sources.count == 1, settings.progress == .bar {
             forms[0].progress = { received, total in
                 bar.update { figures in
                     figures.progress.bytes = received
@@ -194,7 +199,7 @@ struct FetchCommand: Sendable {
             }
             if Terminal.isClosed { prefetcher.stop() }
         }
-        if Terminal.isClosed { return status }
+        if Terminal.isClosed { return next <= sources.count ? closed() : status }
         if report.ending == .deadline {
             Terminal.printError(RetrievalSettings.deadlineMessage)
             status.raise(to: .stoppedEarly)
@@ -204,6 +209,13 @@ struct FetchCommand: Sendable {
             Terminal.printError("kf: \(left) of \(sources.count) sources cancelled or not tried")
         }
         return status
+    }
+
+    /// The end of a run whose standard output was closed: quiet, unless it leaves out files that it was to write.
+    private func closed() -> ExitStatus {
+        guard destination.exporter != nil else { return .success }
+        Terminal.printError(RetrievalSettings.closedMessage)
+        return .stoppedEarly
     }
 
     private func operand(_ text: String) -> PrefetchSources.Operand {

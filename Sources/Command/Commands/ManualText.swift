@@ -10,7 +10,7 @@ enum ManualText {
         "After the first SIGINT or SIGTERM prefetch starts nothing new, and finishes and keeps the downloads that are "
             + "running. The second ends the process at once. fetch ends within a second of the first, whatever the number of "
             + "its sources, and keeps partial downloads for the next run. When the reader of standard output closes it, kf "
-            + "ends quietly.",
+            + "ends: quietly, unless files that it was to write are left, which it counts.",
         "The umask sets the mode of written images. A new report or --failures file is readable by its owner only, since "
             + "URLs may hold secrets. A file that is replaced keeps its mode. Messages, listings and JSON escape control "
             + "characters, direction marks and invisible characters.",
@@ -30,7 +30,7 @@ enum ManualText {
         + "not UTF-8 are percent-encoded. Wrong usage prints no JSON. A member that several objects share is explained once."
 
     static let statuses: KeyValuePairs<String, String> = [
-        "0": "Success, also when the reader of standard output closed it early.",
+        "0": "Success, also when the reader of standard output closed it early and nothing else was to be written.",
         "1": "Some items failed, or rm found nothing.",
         "2":
             "Wrong usage, a wrong line in the config file, or a list that is missing. Nothing was done. Also a list that "
@@ -38,7 +38,8 @@ enum ManualText {
         "3":
             "The cache failed: it cannot be written, opened or trusted. Or what a whole run writes: --output-dir, --shards, "
             + "--results or --failures.",
-        "4": "Stopped early by --deadline or --max-failures.",
+        "4":
+            "Stopped early by --deadline, --max-failures, or a reader who closed standard output before all was written.",
         "130, 143": "Ended by SIGINT or SIGTERM.",
     ]
 

@@ -88,10 +88,13 @@ struct PrefetchCommand: Sendable {
         if isDryRun {
             return PrefetchDryRunCommand(common: common, settings: settings, checks: checks, place: place).run(lists)
         }
-        let manager = settings.manager(common)
+        let waits = WaitReport(prints: common.verbose)
+        let manager = settings.manager(common, waits)
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.variants.map(\.options), configuration: configuration)
-        let bar = ProgressBar(settings.progress, uploads: { manager.cache.uploadProgress }) { lists.expectedItems }
+        let bar = ProgressBar(settings.progress, waits, uploads: { manager.cache.uploadProgress }) {
+            lists.expectedItems
+        }
         let interrupts = Interrupts { number in
             if !common.quiet {
                 let running = prefetcher.runningTransfers
@@ -125,7 +128,7 @@ struct PrefetchCommand: Sendable {
         status.raise(to: conclude(report))
         status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
-        summarize((report, start.duration(to: .now), manager.cache.remoteCounts), status)
+        summarize((report, start.duration(to: .now), manager.cache), status)
         return status
     }
 
@@ -168,7 +171,8 @@ struct PrefetchCommand: Sendable {
                 worst.raise(to: .usage)
             case .waiting: output.flush()
             }
-            if Terminal.isClosed || output.problem != nil { prefetcher.finishEarly(lists, countsRest: false) }
+            if output.problem != nil { prefetcher.finishEarly(lists, countsRest: false) }
+            if Terminal.isClosed { prefetcher.finishEarly(lists) }
         }
         return (report, worst)
     }
@@ -241,12 +245,16 @@ struct PrefetchCommand: Sendable {
             return .cacheFailed
         }
         switch report.ending {
-        case .finished: return .success
+        case .finished:
+            guard Terminal.isClosed, report.progress.notTried + report.unreadLists > 0 else { return .success }
+            Terminal.printError(RetrievalSettings.closedMessage)
+            return .stoppedEarly
         case .failed(let error):
             common.report(error, for: nil)
             return .cacheFailed
         case .tooManyFailures:
-            Terminal.printError("kf: stopped early: \(report.progress.failed) failed, more than --max-failures allows")
+            Terminal.printError(
+                "kf: stopped early by --max-failures: \(report.progress.failed) failed, with those that were in flight")
             return .stoppedEarly
         case .deadline:
             Terminal.printError(RetrievalSettings.deadlineMessage)
@@ -254,11 +262,11 @@ struct PrefetchCommand: Sendable {
         }
     }
 
-    typealias Summary = (report: PrefetchReport, elapsed: Duration, remote: RemoteCounts?)
+    typealias Summary = (report: PrefetchReport, elapsed: Duration, cache: ImageCache)
 
     private func summarize(_ summary: Summary, _ status: ExitStatus) {
         Session.current.messages.finish()
-        let (report, elapsed, remote) = summary
+        let (report, elapsed, cache) = summary
         let progress = report.progress
         if common.json {
             Terminal.print(JSONObject(summary: summary, Self.summary, status: status).json)
@@ -280,7 +288,7 @@ struct PrefetchCommand: Sendable {
         let lists = report.brokenLists + report.unreadLists
         let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
         Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
-        if let remote { Terminal.printError("kf: remote: \(remote.summary)") }
+        if let remote = cache.remoteCounts { Terminal.printError("kf: remote: \(remote.summary)") }
     }
 
     static let summary: [JSONField<Summary>] = [
@@ -312,6 +320,6 @@ struct PrefetchCommand: Sendable {
         ) { $0.report.brokenLists + $0.report.unreadLists },
         JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.report.progress.bytes },
         JSONField("seconds", nil) { $0.elapsed },
-        RemoteCounts.field { $0.remote },
+        RetrievalSettings.evicted { $0.cache }, RemoteCounts.field { $0.cache.remoteCounts },
     ]
 }

@@ -25,7 +25,7 @@ struct ReportContent: Sendable {
     ) async throws(KingfisherError) {
         self.directory = directory
         isSelection = !selection.selectsAll
-        summary = try await cache.summary(of: selection)
+        summary = try await cache.summary(of: selection, exactly: true)
         if summary == nil { return }
         largest = try await Self.first(Self.listLength, .size, of: cache, selection)
         mostUsed = try await Self.first(Self.listLength, .hits, of: cache, selection).filter { $0.hits > 0 }
@@ -113,12 +113,13 @@ enum ReportPage {
         let limit = content.summary.map(\.limit).flatMap { $0 == 0 ? nil : "of \(ByteText.limit($0))" } ?? "no limit"
         let files = "in \(EntryText.count(totals.objects, "file"))"
         var facts = [
-            (EntryText.count(totals.entries, "entry", "entries"), "\(totals.variants) processed"),
+            (EntryText.count(totals.entries, "entry", "entries"), "\(content.summary?.processed ?? 0) processed"),
             (ByteText.bytes(totals.stored), content.isSelection ? files : "\(files), \(limit)"),
             ("\(totals.expired)", "expired"),
         ]
         if !content.isSelection {
-            facts.append(("\(totals.reads.hits)", "hits at least, \(totals.reads.misses) misses"))
+            facts.append(
+                ("at least \(EntryText.count(Int(totals.reads.hits), "hit"))", "\(totals.reads.misses) misses"))
         }
         let items = facts.map {
             "<li><strong>\(HTMLText.escaped($0.0))</strong> <span>\(HTMLText.escaped($0.1))</span></li>"

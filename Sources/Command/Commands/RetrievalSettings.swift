@@ -11,8 +11,8 @@ struct RetrievalSettings: Sendable {
     let rate: Double?
     let deadline: Duration?
     let progress: ProgressBar.Style
-    /// The progress of one source: only `--progress always` shows it.
-    let progressOfOne: ProgressBar.Style
+    /// Whether progress is shown from the first moment, also that of one image.
+    let isProgressForced: Bool
     let sizeLimit: Int64?
     /// The reason why a result may be in no cache afterwards, as the beginning of a sentence.
     let notStored: String?
@@ -71,7 +71,7 @@ struct RetrievalSettings: Sendable {
         let interval = arguments.environment["KF_PROGRESS_INTERVAL"].flatMap(ValueText.milliseconds) ?? 30_000
         progress = ProgressBar.Style(
             choice, quiet: try arguments[Options.quiet], interval: .milliseconds(max(100, interval)))
-        progressOfOne = choice == .always ? progress : .none
+        isProgressForced = choice == .always
         maxPerHost = min(
             jobs, try arguments[Options.maxPerHost] ?? ImageDownloader.Configuration().maxConnectionsPerHost)
         sizeLimit = try arguments[Options.maxSize]
@@ -86,6 +86,7 @@ struct RetrievalSettings: Sendable {
     static let patienceAfterSignal = Duration.seconds(1)
 
     static let deadlineMessage = "kf: stopped early: the deadline has passed"
+    static let closedMessage = "kf: stopped early: the reader of standard output has closed it"
 
     /// What an exporter needs to know about the variants.
     var forms: [ImageExporter.Form] { variants.map { ImageExporter.Form(variant: $0.name, format: $0.format) } }
@@ -140,16 +141,31 @@ struct RetrievalSettings: Sendable {
         }
     }
 
-    /// Completes the list of dropped uploads, and reports the failure of a required remote that no image has reported:
+    /// Warns of images that did not fit, completes the list of dropped uploads, and reports the failure of a required remote that no image has reported:
     /// `ending` is that of a run.
     func conclude(
         _ cache: ImageCache, _ common: CommonSettings, after ending: PrefetchReport.Ending = .finished
     ) -> ExitStatus {
+        if let (evicted, left, limit) = cache.evictedAgain {
+            let needed = ByteText.bytes(left.adding(saturating: evicted.bytes))
+            common.warn(
+                "\(EntryText.count(evicted.entries, "image")) of this run did not fit and left the cache again: the run needs "
+                    + "\(needed), and --max-size is \(ByteText.limit(limit)); raise it, or fetch less at a time")
+        }
         let listed = remotes.finish()
         guard let problem = cache.remoteProblem else { return listed }
         if case .failed = ending { return .cacheFailed }
         common.report(problem, for: nil)
         return .cacheFailed
+    }
+
+    /// The member of a summary for images that did not fit.
+    static func evicted<Record>(_ cache: @escaping @Sendable (Record) -> ImageCache) -> JSONField<Record> {
+        JSONField(
+            "evicted", "The number of images that the run used and that left the cache again: --max-size is too small."
+        ) {
+            cache($0).evictedAgain?.removal.entries ?? 0
+        }
     }
 
     /// The cache for a command that changes nothing.
@@ -161,16 +177,13 @@ struct RetrievalSettings: Sendable {
         }
     }
 
-    func manager(_ common: CommonSettings) -> KingfisherManager {
+    func manager(_ common: CommonSettings, _ waits: WaitReport) -> KingfisherManager {
         var downloader = ImageDownloader.Configuration()
         downloader.maxConnections = jobs
         downloader.maxConnectionsPerHost = maxPerHost
         downloader.ratePerHost = rate
         downloader.failuresToOpenCircuit = 10
-        if common.verbose {
-            let waits = WaitReport()
-            downloader.onHostRest = { waits.tell($0, $1) }
-        }
+        downloader.onHostRest = { waits.tell($0, $1) }
         let manager = KingfisherManager(cache: cache(common), downloader: ImageDownloader(downloader))
         Session.current.keep(manager)
         return manager
@@ -243,6 +256,7 @@ struct Variant: Sendable {
         if let color = try arguments[Options.background] { encoding.background = color }
         encoding.convertsToSRGB = try arguments[Options.srgb]
         encoding.keepsMetadata = try arguments[Options.keepMetadata]
+        encoding.stripsMetadata = try arguments[Options.stripMetadata]
         return encoding
     }
 

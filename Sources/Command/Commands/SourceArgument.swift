@@ -11,15 +11,21 @@ enum SourceArgument {
         var root: String?
     }
 
-    /// Returns the operands with each folder replaced by the image files in it and below.
-    static func expand(_ texts: [String]) -> [Operand] {
+    /// The number of files in a folder from which a terminal is told of it before the work begins.
+    private static let many = 10_000
+
+    /// Returns the operands with each folder replaced by the image files in it and below, but for those in `output`.
+    static func expand(_ texts: [String], without output: String?) -> [Operand] {
         var operands: [Operand] = []
         for text in texts {
             guard !text.contains("://"), text != standardInput, ImageFolder.isFolder(text) else {
                 operands.append(Operand(text: text))
                 continue
             }
-            let files = ImageFolder.files(in: text)
+            let files = ImageFolder.files(in: text, without: output)
+            if files.count >= many, Terminal.isTerminal(Session.current.errors) {
+                Terminal.printError("kf: \(files.count) images in \(Terminal.visible(text)); Ctrl-C stops")
+            }
             // A folder without images fails by itself, like a file that is missing.
             operands += files.isEmpty ? [Operand(text: text)] : files.map { Operand(text: $0, root: text) }
         }
@@ -40,6 +46,10 @@ enum SourceArgument {
         do {
             return .provider(try LocalFileImageDataProvider(path: text, cacheKey: key))
         } catch {
+            if ImageFolder.isFolder(text) {
+                throw .sourceError(
+                    reason: .dataProviderError(detail: "the directory has no image files, nor have those below"))
+            }
             // Users write URLs as `example.com/cat.jpg`.
             let host = text.prefix { $0 != "/" }
             let isName = ImageFormat.allCases.contains { text.hasSuffix("." + $0.fileExtension) } && host == text

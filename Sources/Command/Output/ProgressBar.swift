@@ -20,16 +20,19 @@ final class ProgressBar: Sendable {
     private let state = Mutex(Drawing())
     private let expected: @Sendable () -> Int?
     private let uploads: @Sendable () -> (done: Int, total: Int)?
+    private let waits: WaitReport
     /// Set once. Dispatch objects are thread-safe, but their Swift type does not say so.
     private nonisolated(unsafe) let timer: (any DispatchSourceTimer)?
 
     /// `expected`: the number of items, nil while it is unknown; `uploads`: those to a remote that have ended, and all, nil
-    /// when none is left. Both are called before each drawing.
+    /// when none is left. Both are called before each drawing. `delay`: the time before the first one.
     init(
-        _ style: Style, uploads: @escaping @Sendable () -> (done: Int, total: Int)?,
+        _ style: Style, _ waits: WaitReport, delay: DispatchTimeInterval? = nil,
+        uploads: @escaping @Sendable () -> (done: Int, total: Int)?,
         expected: @escaping @Sendable () -> Int?
     ) {
         self.style = style
+        self.waits = waits
         self.uploads = uploads
         self.expected = expected
         let span: DispatchTimeInterval
@@ -41,7 +44,7 @@ final class ProgressBar: Sendable {
         case .lines(let interval): span = .milliseconds(Int(clamping: interval.milliseconds))
         }
         let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "kf.progress"))
-        timer.schedule(deadline: .now() + span, repeating: span)
+        timer.schedule(deadline: .now() + (style == .bar ? delay ?? span : span), repeating: span)
         self.timer = timer
         timer.setEventHandler { [weak self] in self?.draw() }
         timer.resume()
@@ -67,6 +70,7 @@ final class ProgressBar: Sendable {
             guard !state.isOver else { return }
             state.figures.expected = expected
             state.figures.uploads = uploads
+            state.figures.wait = waits.longest
             let now = ContinuousClock.now
             state.figures.measure(seconds: state.last.duration(to: now) / .seconds(1))
             state.last = now
@@ -101,6 +105,8 @@ struct ProgressFigures: Sendable {
     var expected: Int?
     /// The uploads to a remote that have ended, and all; nil when none is left.
     var uploads: (done: Int, total: Int)?
+    /// The host that gets no requests for a while, and how long; nil when there is none.
+    var wait: (host: String, seconds: Int)?
     /// Whether only uploads are left.
     var isOver = false
     /// The size of the only download in bytes: its bytes are then shown in place of items. Nil without such a download,
@@ -118,12 +124,18 @@ struct ProgressFigures: Sendable {
 
     private var transfers: Int { progress.completed + progress.failed - progress.remembered }
 
-    private var done: Int { progress.finished }
+    private var done: Int { progress.finished - progress.notTried }
+
+    /// The seconds since the start.
+    private var elapsed = 0.0
+    /// The time and the share of the work before which the remaining time is not estimated.
+    private static let (earliestSeconds, earliestShare) = (3.0, 0.05)
 
     private var bytes: Int64 { progress.bytes }
 
     mutating func measure(seconds: Double) {
         guard seconds > 0 else { return }
+        elapsed += seconds
         itemRate.add(Double(done), seconds)
         byteRate.add(Double(bytes), seconds)
         let transfers = Double(transfers)
@@ -157,7 +169,7 @@ struct ProgressFigures: Sendable {
     private var parts: [String] {
         var parts: [String] = []
         if isOver, let uploads {
-            return ["uploading \(Self.grouped(uploads.done)) of \(Self.grouped(uploads.total))"]
+            return [Self.text(uploads)]
         }
         if let size {
             let percent = fraction.map { "\(Int($0 * 100))% " } ?? ""
@@ -171,13 +183,19 @@ struct ProgressFigures: Sendable {
         } else {
             parts.append("\(done) done")
         }
+        if let wait { parts.append("waiting \(wait.seconds) s for \(Terminal.visible(wait.host))") }
         if progress.failed > 0 { parts.append("\(progress.failed) failed") }
         if let left { parts.append("\(left) left") }
         parts.append("\(Int(itemRate.value.rounded()))/s")
         parts.append(ByteText.bytes(bytes))
         parts.append("\(ByteText.bytes(Int64(byteRate.value)))/s")
         if progress.skipped > 0 { parts.append("\(progress.skipped) cached") }
+        if let uploads { parts.append(Self.text(uploads)) }
         return parts
+    }
+
+    private static func text(_ uploads: (done: Int, total: Int)) -> String {
+        "uploading \(grouped(uploads.done)) of \(grouped(uploads.total))"
     }
 
     /// `12,345`
@@ -190,8 +208,9 @@ struct ProgressFigures: Sendable {
     }
 
     /// The remaining time. Only transfers count: a list may begin with all that is cached. Nil before the first
-    /// transfer, and when none is expected.
+    /// transfer, when none is expected, and for the first moments.
     private var left: String? {
+        guard elapsed >= Self.earliestSeconds || (fraction ?? 0) >= Self.earliestShare else { return nil }
         let seconds: Double
         if let size {
             guard size > bytes, byteRate.value > 0 else { return nil }

@@ -16,10 +16,9 @@ final class RepeatedMessages: Sendable {
     private let kinds = Mutex<[String: Kind]>([:])
 
     /// Counts a message, and returns whether it is to be printed. `prefix` begins the line, and the reason follows the
-    /// source. Numbers in a reason, such as those of seconds and positions, make no other kind; `code` does.
+    /// source. Numbers and times in a reason make no other kind; `code` does.
     func admits(_ prefix: String, _ reason: String, code: String = "") -> Bool {
-        var key = prefix + code
-        key.unicodeScalars.append(contentsOf: reason.unicodeScalars.filter { !("0"..."9").contains($0) })
+        let key = prefix + code + Self.withoutNumbers(reason)
         return kinds.withLock { kinds in
             guard kinds[key] != nil || kinds.count < Self.mostKinds else { return true }
             kinds[key, default: Kind()].count += 1
@@ -27,6 +26,21 @@ final class RepeatedMessages: Sendable {
             if kind.text.isEmpty { kinds[key]?.text = "\(prefix)\u{0}\(reason)" }
             return false
         }
+    }
+
+    private static let units = ["ms", "s", "min", "h", "second", "seconds", "minute", "minutes", "hour", "hours"]
+
+    /// The words, with `#` for a number and the unit of time behind it.
+    private static func withoutNumbers(_ reason: String) -> String {
+        var words: [String] = []
+        for word in reason.split(separator: " ") {
+            if word.first?.isNumber == true {
+                words.append("#")
+            } else if words.last != "#" || !units.contains(word.filter(\.isLetter)) {
+                words.append(word.filter { !$0.isNumber })
+            }
+        }
+        return words.joined(separator: " ")
     }
 
     /// Prints the counts of the messages that were not printed. A later call prints those of later messages.

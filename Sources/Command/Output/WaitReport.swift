@@ -1,10 +1,19 @@
 import KFCore
 import Synchronization
 
-/// The messages of `-v` about retries and waits.
+/// The waits of a run, for its progress, and the messages of `-v` about retries and waits.
 final class WaitReport: Sendable {
     /// The time until which each host rests, as far as it was told.
     private let rests = Mutex<[String: ContinuousClock.Instant]>([:])
+    private let prints: Bool
+
+    init(prints: Bool) { self.prints = prints }
+
+    /// The host that gets no requests for the longest, and that time in seconds; nil when there is none.
+    var longest: (host: String, seconds: Int)? {
+        guard let (host, end) = rests.withLock({ $0.max { $0.value < $1.value } }), end > .now else { return nil }
+        return (host, Int((ContinuousClock.now.duration(to: end) / .seconds(1)).rounded(.up)))
+    }
 
     static func tell(_ context: RetryContext, _ delay: Duration, of count: Int) {
         let name = Terminal.visible(RequestURL.redacted(context.source.name))
@@ -21,7 +30,7 @@ final class WaitReport: Sendable {
             rests[host] = end
             return false
         }
-        guard !isKnown else { return }
+        guard !isKnown, prints else { return }
         let reason =
             switch rest {
             case .retryAfter: "Retry-After"

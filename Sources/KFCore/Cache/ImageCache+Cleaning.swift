@@ -9,7 +9,8 @@ public struct CacheSummary: Sendable {
     public let directory: String
     /// The totals over all entries.
     public let totals: CacheTotals
-    /// The shares of the hosts that the images came from; `local` means no host.
+    /// The shares of the hosts that the images came from; `local` means no host. A selection, or `exactly`, counts a file
+    /// that entries share once, also in `formats`.
     public let hosts: [CacheShare]
     /// The shares of the formats, sniffed from the bytes.
     public let formats: [CacheShare]
@@ -23,6 +24,11 @@ public struct CacheSummary: Sendable {
     public let partials: Int
     /// The bytes of the partial downloads, which count towards the limit.
     public let partialBytes: Int64
+
+    /// The number of remembered answers without an image.
+    public var answers: Int { formats.first { $0.name == ImageCache.answerLabel }?.entries ?? 0 }
+    /// The number of images that a processor made.
+    public var processed: Int { totals.variants - answers }
 }
 
 /// A filter over entries. All conditions that are set must match.
@@ -85,26 +91,22 @@ extension ImageCache {
     ) async throws(KingfisherError) -> CacheSummary? {
         let filter = selection.filter(at: now)
         return try await onDisk { storage throws(StorageError) in
-            if !filter.selectsAll { return try Self.summary(of: filter, storage) }
-            let shares = try storage.shares()
             let partials = storage.partials
+            var totals = try storage.totals(exactly: exactly)
+            var (hosts, formats) = try storage.shares()
+            var ages: [CacheShare]
+            if exactly || !filter.selectsAll {
+                let reads = totals.reads
+                (totals, hosts, formats, ages) = try storage.summary(of: filter)
+                totals.reads = reads
+            } else {
+                ages = try storage.ages(exactly: totals.isExpiredExact)
+            }
             return CacheSummary(
-                directory: storage.path, totals: try storage.totals(exactly: exactly), hosts: shares.hosts,
-                formats: shares.formats, ages: try storage.ages(),
-                allocated: exactly ? try storage.allocatedSize() : nil, limit: storage.sizeLimit,
+                directory: storage.path, totals: totals, hosts: hosts, formats: formats, ages: ages,
+                allocated: exactly && filter.selectsAll ? try storage.allocatedSize() : nil, limit: storage.sizeLimit,
                 partials: partials.count, partialBytes: partials.bytes)
         }
-    }
-
-    private static func summary(
-        of filter: EntryFilter, _ storage: DiskStorage
-    ) throws(StorageError) -> CacheSummary {
-        var sums = try storage.summary(of: filter)
-        sums.totals.reads = try storage.totals(exactly: false).reads
-        let partials = storage.partials
-        return CacheSummary(
-            directory: storage.path, totals: sums.totals, hosts: sums.hosts, formats: sums.formats, ages: sums.ages,
-            allocated: nil, limit: storage.sizeLimit, partials: partials.count, partialBytes: partials.bytes)
     }
 
     /// Sets the counts of hits and misses to zero.

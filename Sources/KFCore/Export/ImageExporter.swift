@@ -10,8 +10,9 @@ import Synchronization
 /// An exporter that writes copies of the images of one run into a directory, named by a template.
 ///
 /// The first source that claims a name has it. An image of a later source with the same name gets `-` and eight digits
-/// of the hash of its content and processing at the end of its stem. A name does not depend on the order in which the
-/// images arrive, because sources claim their names in the order of the list.
+/// of the hash of its content and processing at the end of its stem, and so does a later image of one source. A name does
+/// not depend on the order in which the images arrive, because sources claim their names in the order of the list: with
+/// the extension that their own name tells, and with any width, height and hash.
 ///
 /// The exporter remembers the names of a run: the first 100,000 in memory, the others in a temporary database. A
 /// template with `{index}`, `{sha256}` or at least 12 digits of `{hash}` needs no memory.
@@ -105,16 +106,6 @@ public final class ImageExporter: Sendable {
         return sources.withLock { $0.contains(file) }
     }
 
-    private struct FileID: Hashable {
-        let device: UInt64
-        let inode: UInt64
-
-        init?(_ path: String) {
-            guard let status = stat(path, followingLinks: true) else { return nil }
-            (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
-        }
-    }
-
     /// Claims the names of a source. Call it for the sources of a run in their order.
     ///
     /// `identity` distinguishes the source: equal sources have equal names.
@@ -134,17 +125,25 @@ public final class ImageExporter: Sendable {
         let owner = Self.digest(identity).prefix
         var taken: Set<Int> = []
         if let claims {
+            let kept = Self.extensions(ofKept: names.name)
             for (index, form) in forms.enumerated() {
                 names.variant = form.variant
-                // Two formats of one source have different extensions.
-                let isTold = form.variant == nil || template.hasVariant
-                let ending = isTold ? form.format?.fileExtension ?? "" : ""
-                let name = "\(template.name(names, nil) ?? "")\u{0}\(ending)"
-                let owner = owner &+ UInt64(index)
-                if claims.claim(Self.digest(name).prefix, for: owner) != owner { taken.insert(index) }
+                for ending in form.format.map({ [$0.fileExtension] }) ?? kept {
+                    names.ending = ending
+                    // The images of one source share its claims: their finished names tell them apart.
+                    let name = Self.digest("\(template.name(names, nil) ?? "")\u{0}").prefix
+                    if claims.claim(name, for: owner) != owner { taken.insert(index) }
+                }
             }
         }
         return Claim(names, taken: taken)
+    }
+
+    /// The extensions that an image may get when it keeps the format of its source, going by the source's name. What
+    /// cannot be written as it is becomes a PNG when it is processed.
+    private static func extensions(ofKept name: String) -> [String] {
+        guard let format = OutputName.format(of: name) else { return [OutputTemplate.Names.unknown] }
+        return format.isEncodable ? [format.fileExtension] : [format.fileExtension, ImageFormat.png.fileExtension]
     }
 
     /// Writes a copy and returns its file. `form` is the index among the forms. Throws `outputFailed` (4002).

@@ -110,15 +110,15 @@ package struct PrefetchOutlook: Sendable, Equatable {
 
 /// The number or share of items that may fail before a run is given up.
 public enum FailureLimit: Sendable, Equatable {
-    /// The number of items that may fail.
+    /// The number of failures that ends the run; 0 is as 1.
     case count(Int)
     /// The percentage of finished items that may fail, from 0 to 100. It applies from the hundredth finished item on.
     case percent(Double)
 
-    /// Returns whether more items have failed.
-    func isPassed(by progress: PrefetchProgress) -> Bool {
+    /// Returns whether the run is to end. What is in flight then may fail as well.
+    func isReached(by progress: PrefetchProgress) -> Bool {
         switch self {
-        case .count(let limit): progress.failed > limit
+        case .count(let limit): progress.failed >= max(1, limit)
         case .percent(let limit):
             progress.finished >= 100 && Double(progress.failed) * 100 > limit * Double(progress.finished)
         }
@@ -131,7 +131,7 @@ public struct PrefetchReport: Sendable {
     public enum Ending: Sendable, Equatable {
         /// All items have been tried, or the run was ended by its caller.
         case finished
-        /// More items failed than ``ImagePrefetcher/Configuration/maxFailures`` allows.
+        /// The failures reached ``ImagePrefetcher/Configuration/maxFailures``.
         case tooManyFailures
         /// The deadline passed.
         case deadline

@@ -164,7 +164,7 @@ struct PrefetchRun {
         guard let error = outcome.error else { return }
         if fillsCache, error.isCacheFailure, !error.isAboutOneImage, !error.isLocked {
             stop(.failed(error))
-        } else if maxFailures?.isPassed(by: progress) == true {
+        } else if maxFailures?.isReached(by: progress) == true {
             stop(.tooManyFailures)
         }
     }

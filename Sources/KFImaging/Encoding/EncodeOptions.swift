@@ -28,14 +28,18 @@ public struct EncodeOptions: Sendable, Equatable {
     /// Whether the pixels are converted to sRGB, in place of carrying the profile. Needs lcms2; see
     /// ``Image/convertedToSRGB()``.
     public var convertsToSRGB: Bool
-    /// Whether EXIF and XMP are written. GIF cannot store them.
+    /// Whether EXIF and XMP are written. GIF cannot store them. A file that is only copied keeps all that it has.
     public var keepsMetadata: Bool
+    /// Whether a file that would only be copied loses its metadata: EXIF, XMP, IPTC and comments, of a JPEG, PNG, WebP or
+    /// GIF. Its pixels and its profile stay as they are.
+    public var stripsMetadata: Bool
 
     /// The defaults are those of the command line.
     public init(
         quality: Int? = nil, background: Color? = nil, progressive: Bool = false,
         chromaSubsampling: ChromaSubsampling = .half, compressionLevel: Int = 6, lossless: Bool = false,
-        effort: Int = 4, speed: Int = 6, convertsToSRGB: Bool = false, keepsMetadata: Bool = false
+        effort: Int = 4, speed: Int = 6, convertsToSRGB: Bool = false, keepsMetadata: Bool = false,
+        stripsMetadata: Bool = false
     ) {
         self.quality = quality
         self.background = background
@@ -47,6 +51,7 @@ public struct EncodeOptions: Sendable, Equatable {
         self.speed = speed
         self.convertsToSRGB = convertsToSRGB
         self.keepsMetadata = keepsMetadata
+        self.stripsMetadata = stripsMetadata
     }
 }
 

@@ -94,7 +94,7 @@ extension ProcessorSyntax {
 
     private static let downsample = ProcessorSyntax(
         "downsample", [.required("size", "WxH")],
-        "Shrink until the longer side is at most the longer of W and H; never enlarge", example: "downsample:640x640"
+        "Shrink so that no side is longer than the larger of W and H; never enlarge", example: "downsample:640x640"
     ) { (arguments) throws(ImagingError) in
         DownsamplingImageProcessor(size: try arguments.size("size", "320x240"))
     }

@@ -26,6 +26,11 @@ public struct OutputTemplate: Sendable {
         package var number = 0
         package var columns: [String: String] = [:]
         package var variant: String?
+        /// The extension that is expected.
+        package var ending = unknown
+
+        /// A mark that no name contains.
+        package static let unknown = "\u{0}"
 
         package init() {}
     }
@@ -127,8 +132,6 @@ public struct OutputTemplate: Sendable {
         pieces.compactMap { if case .field(.column(let name)) = $0 { name } else { nil } }
     }
 
-    package var hasVariant: Bool { pieces.contains(.field(.variant)) }
-
     /// The format that the template's own extension names, such as WebP for `{stem}.webp`; nil if it names none.
     public var format: ImageFormat? {
         guard case .text(let text)? = pieces.last else { return nil }
@@ -181,14 +184,14 @@ public struct OutputTemplate: Sendable {
             case .index(let digits): names.number.digits(digits)
             case .column(let name): OutputName.safe(names.columns[name] ?? "")
             case .variant: names.variant.map(OutputName.safe) ?? ""
-            case .ext: found?.facts.format.fileExtension
+            case .ext: found?.facts.format.fileExtension ?? names.ending
             case .width: found.map { "\($0.facts.width ?? 0)" }
             case .height: found.map { "\($0.facts.height ?? 0)" }
             case .format: found?.facts.format.rawValue
             case .sha256: found?.sha256
             case .hash(let digits): found.map { String($0.hash.prefix(digits)) }
             }
-        return text ?? "\u{0}"
+        return text ?? Names.unknown
     }
 }
 

@@ -125,8 +125,7 @@ struct VariantMaker: Sendable {
         let retrieval = retrievals[index]
         do {
             let (made, _) = try work(after: spent) { () throws(ImagingError) in
-                let (bytes, format) = try retrieval.options.cacheSerializer.data(for: image, original: format)
-                return ProcessedImage(image: image, bytes: bytes, format: format)
+                try ProcessedImage(image, of: bytes, format, retrieval.options)
             }
             return (index, .success(made))
         } catch {

@@ -73,8 +73,7 @@ final class ImageMaking: SharedWork {
                 try Allowance(options.decodeLimits, fileBytes: bytes.count).run { () throws(ImagingError) in
                     let image = try options.processor.process(.data(bytes), options: options.processing)
                     guard encodes else { return ProcessedImage(image: image, bytes: [], format: format) }
-                    let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
-                    return ProcessedImage(image: image, bytes: encoded, format: format)
+                    return try ProcessedImage(image, of: bytes, format, options)
                 }
             }
         } catch {

@@ -25,20 +25,14 @@ struct BulkRemoval {
     /// The number of victims from which two passes over the index pay off.
     var many = 8192
 
-    struct Result: Sendable {
-        var removal = Removal()
-        /// The bytes of removed objects: fewer than those of the entries, when entries share objects.
-        var freed: Int64 = 0
-    }
-
     /// Removes victims until the objects take no more than `limit` bytes. After each transaction, `note` receives the
     /// removed entries; without it no names are looked up.
     func remove(
         _ victims: some Collection<Victim>, downTo limit: Int64? = nil, _ note: ((EntryName) -> Void)? = nil
-    ) throws(StorageError) -> Result {
+    ) throws(StorageError) -> Removal {
         let groups = Self.groups(victims)
         let names = note != nil
-        var result = Result()
+        var removal = Removal()
         var left: [Victim] = []
         let atOnce = victims.count < many
         try slices(of: groups) { slice, connection throws(StorageError) in
@@ -49,30 +43,28 @@ struct BulkRemoval {
                 return try removeObject(of: group, atOnce: atOnce, naming: names, connection)
             }
         } each: { (done: Outcome) in
-            result.removal.add(done.removed)
-            result.freed = result.freed.adding(saturating: done.freed)
+            removal.add(done.removed)
             left += done.dangling
             if let note { done.names.forEach(note) }
         }
         left.sort { $0.row < $1.row }
         try slices(of: left) { slice, connection throws(StorageError) in
-            try Self.work(on: slice) { victim throws(StorageError) -> (size: Int64, name: EntryName?)? in
+            try Self.work(on: slice) { victim throws(StorageError) -> EntryName?? in
                 let name = names ? try connection.name(row: victim.row) : nil
                 try connection.removeDangling(victim)
-                return (victim.size, name)
+                return .some(name)
             }
-        } each: {
-            result.removal.add(entries: 1, bytes: $0.size)
-            if let note, let name = $0.name { note(name) }
+        } each: { name in
+            removal.add(entries: 1, bytes: 0)
+            if let note, let name { note(name) }
         }
-        return result
+        return removal
     }
 
     private struct Outcome: Sendable {
         var removed = Removal()
         var names: [EntryName] = []
         var dangling: [Victim] = []
-        var freed: Int64 = 0
     }
 
     /// Groups the victims that share an object, in the objects' order.
@@ -103,14 +95,14 @@ struct BulkRemoval {
             if let file = object.object { try directory.objects.clear(file) }
             try connection.deleteObject(row: object.row, size: size)
             outcome.dangling = still
-            outcome.freed = object.object?.size ?? 0
+            outcome.removed.add(entries: 0, bytes: object.object?.size ?? 0)
         } else {
             for victim in still {
                 if naming, let name = try connection.name(row: victim.row) { outcome.names.append(name) }
                 try connection.remove(row: victim.row, from: directory)
-                outcome.removed.add(entries: 1, bytes: victim.size)
             }
-            if references <= still.count { outcome.freed = object.object?.size ?? 0 }
+            let freed = references <= still.count ? object.object?.size ?? 0 : 0
+            outcome.removed.add(entries: still.count, bytes: freed)
         }
         return outcome
     }

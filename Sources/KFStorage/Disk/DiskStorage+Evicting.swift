@@ -35,6 +35,7 @@ extension DiskStorage {
         var removal = Removal()
         var excess = try storedSize().subtracting(saturating: bytes)
         var last: EvictionRank?
+        var shared = SharedObjects()
         if excess > 0 { try settleReads() }
         let uses = reads.withLock { $0.lastUses }
         while excess > 0 {
@@ -47,18 +48,19 @@ extension DiskStorage {
             while excess > 0, !victims.isEmpty {
                 let chosen = victims.prefix(Self.count(of: victims, sum: excess))
                 victims.removeFirst(chosen.count)
+                // Spared entries and shared objects free no bytes; later victims make up for them.
                 if dryRun {
-                    // Entries that share an object make this an estimate.
-                    let sum = try Self.sum(chosen.lazy.compactMap { $0 }, reader, note)
+                    let sum = try Self.sum(chosen.lazy.compactMap { $0 }, reader, &shared, note)
                     removal.add(sum)
                     excess = excess.subtracting(saturating: sum.bytes)
                 } else {
                     let done = try bulkRemoval(sparesUsed: true).remove(
                         chosen.compactMap { $0 }, downTo: bytes, note)
-                    removal.add(done.removal)
-                    // Spared entries and shared objects free no bytes; later victims make up for them.
+                    removal.add(done)
+                    let isOfNow = chosen.last.map { ($0?.accessed ?? .min) >= opened.milliseconds } ?? false
+                    if isOfNow { overflow.withLock { $0.add(done) } }
                     excess = min(
-                        excess.subtracting(saturating: done.freed),
+                        excess.subtracting(saturating: done.bytes),
                         try storedSize().subtracting(saturating: bytes))
                 }
             }
@@ -142,6 +144,9 @@ extension DiskStorage {
         return hasWaited
     }
 
+    /// The entries that were used since this storage was opened, and that it evicted again because of the limit.
+    package var evictedAgain: Removal { overflow.withLock { $0 } }
+
     /// The number of evictions in this process so far.
     var evictionCount: Int { evictions.load(ordering: .relaxed) }
 
@@ -167,6 +172,7 @@ extension DiskStorage {
     ) throws(StorageError) -> Removal {
         var removal = Removal()
         var last = Int64.min
+        var shared = SharedObjects()
         if filter.needsTimes { try settleReads() }
         let reader = try session.makeReader()
         while true {
@@ -174,9 +180,9 @@ extension DiskStorage {
             guard let end = found.last else { return removal }
             last = end.row
             if dryRun {
-                removal.add(try Self.sum(found, reader, note))
+                removal.add(try Self.sum(found, reader, &shared, note))
             } else {
-                removal.add(try bulkRemoval(sparesUsed: false).remove(found, note).removal)
+                removal.add(try bulkRemoval(sparesUsed: false).remove(found, note))
             }
         }
     }
@@ -185,12 +191,20 @@ extension DiskStorage {
         BulkRemoval(writer: writer, directory: session.directory, sparesUsed: sparesUsed)
     }
 
+    /// The references to shared objects that a dry run has not found yet, by their rows.
+    typealias SharedObjects = [Int64: Int64]
+
     static func sum(
-        _ victims: some Sequence<Victim>, _ reader: Connection, _ note: ((EntryName) -> Void)?
+        _ victims: some Sequence<Victim>, _ reader: Connection, _ shared: inout SharedObjects,
+        _ note: ((EntryName) -> Void)?
     ) throws(StorageError) -> Removal {
         var removal = Removal()
         for victim in victims {
-            removal.add(entries: 1, bytes: victim.size)
+            let known = shared[victim.object]
+            let references = if let known { known } else { try reader.object(row: victim.object)?.references ?? 0 }
+            let left = references.subtracting(saturating: 1)
+            shared[victim.object] = left > 0 ? left : nil
+            removal.add(entries: 1, bytes: left > 0 ? 0 : victim.size)
             if let note, let name = try reader.name(row: victim.row) { note(name) }
         }
         return removal
@@ -250,26 +264,29 @@ extension DiskStorage {
         entries: [Entry], dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
         guard !entries.isEmpty else { return Removal() }
-        let directory = session.directory
-        let gone =
-            dryRun
-            ? entries
-            : try writer.perform { connection throws(StorageError) in
-                var gone: [Entry] = []
-                for entry in entries {
-                    // Another process may have removed or replaced the entry since it was read.
-                    guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
-                    else { continue }
-                    try connection.remove(row: current.row, from: directory)
-                    gone.append(entry)
-                }
-                return gone
-            }
-        var removal = Removal()
-        for entry in gone {
-            removal.add(entry)
-            note?(EntryName(entry.key))
+        if dryRun {
+            let reader = try session.makeReader()
+            var shared = SharedObjects()
+            var victims: [Victim] = []
+            for entry in entries { if let victim = try reader.victim(row: entry.row) { victims.append(victim) } }
+            return try Self.sum(victims, reader, &shared, note)
         }
+        let directory = session.directory
+        let (gone, freed) = try writer.perform { connection throws(StorageError) in
+            var gone: [EntryName] = []
+            let before = try connection.storedSize()
+            for entry in entries {
+                // Another process may have removed or replaced the entry since it was read.
+                guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
+                else { continue }
+                try connection.remove(row: current.row, from: directory)
+                gone.append(EntryName(entry.key))
+            }
+            return (gone, before.subtracting(saturating: try connection.storedSize()))
+        }
+        var removal = Removal()
+        removal.add(entries: gone.count, bytes: freed)
+        if let note { gone.forEach(note) }
         return removal
     }
 }

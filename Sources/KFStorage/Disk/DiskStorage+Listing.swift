@@ -58,27 +58,11 @@ extension DiskStorage {
 }
 
 extension DiskStorage {
-    /// Returns entries by age: under an hour, a day, a week, 30 days, and older. The figures come from hourly sums, so
-    /// each boundary is accurate to an hour.
-    package func ages() throws(StorageError) -> [CacheShare] {
-        let hours = try read { connection throws(StorageError) in try connection.ages() }
-        return Self.ages(hours, at: now())
-    }
-
-    static func ages(_ hours: [(hour: Int64, entries: Int, bytes: Int64)], at time: Timestamp) -> [CacheShare] {
-        let steps: [(name: String, hours: Int64)] = [
-            ("1h", 1), ("1d", 24), ("7d", 168), ("30d", 720), ("older", .max),
-        ]
-        var entries = [Int](repeating: 0, count: steps.count)
-        var bytes = [Int64](repeating: 0, count: steps.count)
-        let now = time.milliseconds / Tally.hour
-        for hour in hours {
-            // A creation time in the future, from a wrong clock, counts as new.
-            let step = steps.firstIndex { max(0, now.subtracting(saturating: hour.hour)) < $0.hours } ?? steps.count - 1
-            entries[step] = entries[step].adding(saturating: hour.entries)
-            bytes[step] = bytes[step].adding(saturating: hour.bytes)
-        }
-        return steps.indices.map { CacheShare(name: steps[$0].name, entries: entries[$0], bytes: bytes[$0]) }
+    /// Returns entries by age: under an hour, a day, a week, 30 days, and older. Not `exactly`, the figures come from hourly
+    /// sums, and each boundary is accurate to half an hour.
+    package func ages(exactly: Bool) throws(StorageError) -> [CacheShare] {
+        let now = now()
+        return try read { connection throws(StorageError) in try connection.ages(at: now, exactly: exactly) }
     }
 
     /// Returns the disk space of all objects in bytes, in whole blocks of the file system, without folders and the

@@ -4,7 +4,7 @@ import KFSystem
 public struct Removal: Sendable, Equatable {
     /// The number of entries.
     public private(set) var entries = 0
-    /// The bytes of the entries' images; a file that several entries share counts for each.
+    /// The bytes of the entries' files. A file that several entries share counts once, when none of them is left.
     public private(set) var bytes: Int64 = 0
     /// The number of partial downloads.
     public private(set) var partials = 0
@@ -15,8 +15,6 @@ public struct Removal: Sendable, Equatable {
     public var isEmpty: Bool { entries == 0 && partials == 0 }
 
     package init() {}
-
-    mutating func add(_ entry: Entry) { add(entries: 1, bytes: entry.object.size) }
 
     mutating func add(entries: Int, bytes: Int64) {
         self.entries += entries

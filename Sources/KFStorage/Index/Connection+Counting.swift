@@ -124,11 +124,25 @@ extension Connection {
 }
 
 extension Connection {
-    private static let ageShares = Query("SELECT hour, entries, bytes FROM ages WHERE entries > 0")
+    private static let hourlyAges = ages("hour * \(Tally.hour) + \(Tally.hour / 2)", "entries", "bytes", of: "ages")
+    private static let exactAges = ages("created", "1", "size", of: "entries")
     private static let allocated = Query("SELECT CAST(total((size + ?1 - 1) / ?1 * ?1) AS INTEGER) FROM objects")
 
-    func ages() throws(StorageError) -> [(hour: Int64, entries: Int, bytes: Int64)] {
-        try all(Self.ageShares) { (hour: $0.int64(0), entries: Int($0.count(1)), bytes: $0.count(2)) }
+    private static func ages(_ time: String, _ entries: String, _ bytes: String, of table: String) -> Query {
+        Query(
+            """
+            SELECT \(AgeStep.sql(time, now: "?1")), CAST(total(\(entries)) AS INTEGER), CAST(total(\(bytes)) AS INTEGER)
+            FROM \(table) GROUP BY 1
+            """)
+    }
+
+    /// Returns the entries by age. Not `exactly`, the sums of each hour count as of its middle.
+    func ages(at now: Timestamp, exactly: Bool) throws(StorageError) -> [CacheShare] {
+        var sums: [Int64: FilteredSums.Sum] = [:]
+        try forEach(exactly ? Self.exactAges : Self.hourlyAges, now.milliseconds) {
+            sums[$0.int64(0)] = (Int($0.count(1)), $0.count(2))
+        }
+        return AgeStep.shares(sums)
     }
 
     /// Returns the bytes of all objects, each rounded up to whole blocks.

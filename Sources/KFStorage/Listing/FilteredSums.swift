@@ -2,7 +2,7 @@ import Glibc
 import KFSystem
 
 extension Connection {
-    /// Returns the sums over the entries that a filter selects, in two scans.
+    /// Returns the sums over the entries that a filter selects, in four scans.
     func sums(_ filter: EntryFilter, at now: Timestamp) throws(StorageError) -> FilteredSums {
         let tables = """
             FROM entries e JOIN times t ON t.id = e.id JOIN hosts h ON h.id = e.host JOIN formats f ON f.id = e.format
@@ -12,8 +12,8 @@ extension Connection {
         try forEach(
             matching: filter,
             """
-            SELECT h.name, f.name, e.created / 3600000, count(*), CAST(total(e.size) AS INTEGER), count(e.parent),
-            CAST(total(t.expires <= ?14) AS INTEGER) \(tables) GROUP BY e.host, e.format, 3
+            SELECT h.name, f.name, \(AgeStep.sql("e.created", now: "?14")), count(*), CAST(total(e.size) AS INTEGER),
+            count(e.parent), CAST(total(t.expires <= ?14) AS INTEGER) \(tables) GROUP BY e.host, e.format, 3
             """
         ) {
             now.milliseconds.bind(to: $0, at: 14)
@@ -23,24 +23,51 @@ extension Connection {
             sums.totals.bytes = sums.totals.bytes.adding(saturating: bytes)
             sums.totals.variants += Int(row.count(5))
             sums.totals.expired += Int(row.count(6))
-            Self.add(entries, bytes, to: &sums.hosts[row.text(0)])
-            Self.add(entries, bytes, to: &sums.formats[row.text(1)])
-            Self.add(entries, bytes, to: &sums.hours[row.int64(2)])
+            sums.hosts[row.text(0), default: (0, 0)].entries += entries
+            sums.formats[row.text(1), default: (0, 0)].entries += entries
+            let age = sums.ages[row.int64(2)] ?? (0, 0)
+            sums.ages[row.int64(2)] = (age.entries + entries, age.bytes.adding(saturating: bytes))
             return true
         }
-        try forEach(
-            matching: filter,
-            "SELECT count(*), CAST(total(size) AS INTEGER) FROM (SELECT DISTINCT o.id, o.size AS size \(tables))"
-        ) { row in
-            (sums.totals.objects, sums.totals.stored) = (Int(row.count(0)), row.count(1))
-            return true
+        try eachFile(filter, "''", tables) { _, files, bytes in
+            (sums.totals.objects, sums.totals.stored) = (files, bytes)
         }
+        try eachFile(filter, "h.name", tables) { name, _, bytes in sums.hosts[name]?.bytes = bytes }
+        try eachFile(filter, "f.name", tables) { name, _, bytes in sums.formats[name]?.bytes = bytes }
         return sums
     }
 
-    private static func add(_ entries: Int, _ bytes: Int64, to sum: inout FilteredSums.Sum?) {
-        let old = sum ?? (0, 0)
-        sum = (old.entries + entries, old.bytes.adding(saturating: bytes))
+    /// Calls `body` with the files of each group of entries and their bytes. A file that several entries share counts once.
+    private func eachFile(
+        _ filter: EntryFilter, _ group: String, _ tables: String, _ body: (String, Int, Int64) -> Void
+    ) throws(StorageError) {
+        try forEach(
+            matching: filter,
+            """
+            SELECT name, count(*), CAST(total(size) AS INTEGER)
+            FROM (SELECT DISTINCT \(group) AS name, o.id, o.size AS size \(tables)) GROUP BY name
+            """
+        ) { row in
+            body(row.text(0), Int(row.count(1)), row.count(2))
+            return true
+        }
+    }
+}
+
+/// The steps of age since the store: under an hour, a day, a week, 30 days, and older. They are counted back from now.
+enum AgeStep {
+    private static let steps: [(name: String, hours: Int64)] = [("1h", 1), ("1d", 24), ("7d", 168), ("30d", 720)]
+
+    /// Returns the SQL for the step of a time in milliseconds. What is in the future, by a wrong clock, is new.
+    static func sql(_ time: String, now: String) -> String {
+        steps.map { "(\(now) - (\(time)) >= \($0.hours * Tally.hour))" }.joined(separator: " + ")
+    }
+
+    static func shares(_ sums: [Int64: FilteredSums.Sum]) -> [CacheShare] {
+        (steps.map(\.name) + ["older"]).enumerated().map { step, name in
+            let sum = sums[Int64(step)] ?? (0, 0)
+            return CacheShare(name: name, entries: sum.entries, bytes: sum.bytes)
+        }
     }
 }
 
@@ -51,8 +78,8 @@ struct FilteredSums {
     var totals = CacheTotals()
     var hosts: [String: Sum] = [:]
     var formats: [String: Sum] = [:]
-    /// The sums by the hour in which the entries were stored.
-    var hours: [Int64: Sum] = [:]
+    /// The sums by the steps of age.
+    var ages: [Int64: Sum] = [:]
 }
 
 extension DiskStorage {
@@ -65,8 +92,7 @@ extension DiskStorage {
         if filter.needsTimes { bestEffort(settleReads) }
         let now = now()
         let sums = try session.makeReader().sums(filter, at: now)
-        let hours = sums.hours.map { (hour: $0.key, entries: $0.value.entries, bytes: $0.value.bytes) }
-        return (sums.totals, Self.shares(sums.hosts), Self.shares(sums.formats), Self.ages(hours, at: now))
+        return (sums.totals, Self.shares(sums.hosts), Self.shares(sums.formats), AgeStep.shares(sums.ages))
     }
 
     private static func shares(_ sums: [String: FilteredSums.Sum]) -> [CacheShare] {

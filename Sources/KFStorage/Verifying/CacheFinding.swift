@@ -46,6 +46,9 @@ public struct CacheFinding: Sendable, Equatable {
             return "\(count) \(count == 1 ? one : many)"
         }
 
+        /// Whether a repair removes the file or the entries. Otherwise it corrects the index.
+        public var isRemoved: Bool { ![.damagedIndex, .brokenRow, .wrongCount].contains(self) }
+
         /// Whether the damage can change what a reader is served or what statistics report.
         public var isDamage: Bool { self != .orphan && self != .leftover }
     }

@@ -12,6 +12,9 @@ public protocol CacheSerializer: Sendable {
     var identifier: String { get }
     /// Returns whether bytes of this format are stored unchanged. By default none are.
     func keeps(_ format: ImageFormat) -> Bool
+    /// Returns the bytes to store of an unprocessed image whose bytes these are, when they can be made without encoding
+    /// its pixels; nil to encode them, as by default.
+    func rewritten(_ data: [UInt8], _ format: ImageFormat) throws(ImagingError) -> [UInt8]?
     /// Returns the encoded bytes and their format. `original` is the format of the original.
     func data(for image: Image, original: ImageFormat?) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat)
     /// Decodes bytes that ``data(for:original:)`` returned, or that the serializer keeps unchanged. The default decodes
@@ -21,6 +24,8 @@ public protocol CacheSerializer: Sendable {
 
 extension CacheSerializer {
     public func keeps(_ format: ImageFormat) -> Bool { false }
+
+    public func rewritten(_ data: [UInt8], _ format: ImageFormat) throws(ImagingError) -> [UInt8]? { nil }
 
     public func image(with data: [UInt8], options: DecodeOptions) throws(ImagingError) -> Image {
         try ImageDecoder.decode(data, options: options)
@@ -49,6 +54,15 @@ public struct DefaultCacheSerializer: CacheSerializer {
     /// Returns whether bytes of this format stay unchanged. They are encoded again only for other options, such as a
     /// quality.
     public func keeps(_ format: ImageFormat) -> Bool { preferCacheOriginalData || options.keepsBytes(of: format) }
+
+    /// Removes the metadata, if the options say so and nothing else. Throws `encodingFailed` for a format whose files
+    /// cannot be rewritten.
+    public func rewritten(_ data: [UInt8], _ format: ImageFormat) throws(ImagingError) -> [UInt8]? {
+        guard options.onlyStrips(format) else { return nil }
+        if let bytes = try MetadataRemoval.strip(data, format) { return bytes }
+        throw .encodingFailed(
+            format, reason: "its metadata can only be removed by encoding it again, as -f \(format.rawValue) does")
+    }
 
     public func data(
         for image: Image, original: ImageFormat?
@@ -86,6 +100,11 @@ public struct FormatIndicatedCacheSerializer: CacheSerializer {
 
     public func keeps(_ format: ImageFormat) -> Bool { format == self.format && options.keepsBytes(of: format) }
 
+    /// Removes the metadata, if the options say so and nothing else, and the file can be rewritten.
+    public func rewritten(_ data: [UInt8], _ format: ImageFormat) throws(ImagingError) -> [UInt8]? {
+        format == self.format && options.onlyStrips(format) ? try MetadataRemoval.strip(data, format) : nil
+    }
+
     public func data(
         for image: Image, original: ImageFormat?
     ) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat) {
@@ -115,6 +134,7 @@ enum EncodingIdentifier {
         add("speed", "\(options.speed)", if: options.speed != usual.speed)
         add("srgb", "1", if: options.convertsToSRGB)
         add("metadata", "1", if: options.keepsMetadata)
+        add("strip", "1", if: options.stripsMetadata)
         return parts.joined(separator: ",")
     }
 }
@@ -132,7 +152,7 @@ public struct ProcessingChain: Sendable {
     private static let step = "encode"
     private static let parameters = [
         "format", "quality", "background", "progressive", "chroma", "level", "lossless", "effort", "speed", "srgb",
-        "metadata",
+        "metadata", "strip",
     ]
 
     /// Parses a chain. `encoding` has the options that the last step does not name. Throws `invalidProcessor`.
@@ -194,6 +214,10 @@ public struct ProcessingChain: Sendable {
         options.lossless = try flag("lossless", encoding.lossless)
         options.convertsToSRGB = try flag("srgb", encoding.convertsToSRGB)
         options.keepsMetadata = try flag("metadata", encoding.keepsMetadata)
+        options.stripsMetadata = try flag("strip", encoding.stripsMetadata)
+        if options.keepsMetadata, options.stripsMetadata {
+            throw arguments.fail("metadata=1 and strip=1 contradict each other")
+        }
         let word = arguments.text("format")?.lowercased() ?? ""
         if word == "keep" { return (nil, DefaultCacheSerializer(options: options)) }
         let formats = ImageFormat.allCases.filter(\.isEncodable)
@@ -201,11 +225,21 @@ public struct ProcessingChain: Sendable {
             let words = formats.map(\.rawValue).joined(separator: ", ")
             throw arguments.fail("the format is '\(word)', but must be one of \(words), keep")
         }
+        if options.lossless, !encoding.lossless, ![.webp, .avif, .png, .gif].contains(format) {
+            throw arguments.fail("\(format.displayName) is never lossless; webp, avif and png are")
+        }
         return (format, FormatIndicatedCacheSerializer(format: format, options: options))
     }
 }
 
 extension EncodeOptions {
+    /// Returns whether bytes of this format satisfy these options once their metadata is removed.
+    func onlyStrips(_ format: ImageFormat) -> Bool {
+        var others = self
+        others.stripsMetadata = false
+        return stripsMetadata && others.keepsBytes(of: format)
+    }
+
     /// Returns whether bytes of this format already satisfy these options. Options that only affect encoding
     /// (background, speed, kept metadata) do not require it.
     func keepsBytes(of format: ImageFormat) -> Bool {
@@ -215,7 +249,7 @@ extension EncodeOptions {
         asked.speed = EncodeOptions().speed
         asked.keepsMetadata = false
         guard asked != EncodeOptions() else { return true }
-        if asked.convertsToSRGB { return false }
+        if asked.convertsToSRGB || asked.stripsMetadata { return false }
         // The remaining options make no visible difference to PNG and GIF.
         return format == .png || format == .gif
     }

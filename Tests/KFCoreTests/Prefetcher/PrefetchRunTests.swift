@@ -68,7 +68,7 @@ struct PrefetchRunTests {
 
     @Test("Too many failures stop a run, and the first reason stays")
     func maxFailures() {
-        var run = PrefetchRun(window: 10, maxFailures: .count(1))
+        var run = PrefetchRun(window: 10, maxFailures: .count(2))
         run.count(failed(item("a")))
         #expect(!run.isFinishing)
         run.count(failed(item("a")))
@@ -81,13 +81,14 @@ struct PrefetchRunTests {
     func percent() {
         var progress = PrefetchProgress()
         progress.failed = 99
-        #expect(!FailureLimit.percent(5).isPassed(by: progress))
+        #expect(!FailureLimit.percent(5).isReached(by: progress))
         progress.failed = 5
         progress.completed = 95
-        #expect(!FailureLimit.percent(5).isPassed(by: progress))
+        #expect(!FailureLimit.percent(5).isReached(by: progress))
         progress.failed = 6
-        #expect(FailureLimit.percent(5).isPassed(by: progress))
-        #expect(FailureLimit.count(5).isPassed(by: progress) && !FailureLimit.count(6).isPassed(by: progress))
+        #expect(FailureLimit.percent(5).isReached(by: progress))
+        #expect(FailureLimit.count(6).isReached(by: progress) && !FailureLimit.count(7).isReached(by: progress))
+        #expect(!FailureLimit.count(0).isReached(by: PrefetchProgress()))
     }
 
     @Test("Unstarted items of an ended run count as not tried")

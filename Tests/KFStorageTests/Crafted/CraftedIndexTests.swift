@@ -130,7 +130,7 @@ struct CraftedIndexTests {
     private static func useEverything(_ storage: DiskStorage) throws {
         _ = try storage.totals()
         _ = try storage.shares()
-        _ = try storage.ages()
+        _ = try storage.ages(exactly: true)
         _ = try storage.allocatedSize()
         for order in EntryOrder.allCases {
             var query = EntryQuery()

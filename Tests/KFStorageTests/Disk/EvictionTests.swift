@@ -67,7 +67,7 @@ struct EvictionTests {
         try await storage.put("text 21", "k21")
         var bulk = storage.bulkRemoval(sparesUsed: true)
         bulk.many = 1
-        #expect(try bulk.remove(victims).removal.entries == 197)
+        #expect(try bulk.remove(victims).entries == 197)
         #expect(try keys(storage, 0..<300) == [7, 20, 21] + Array(200..<300))
         #expect(try storage.text("k20") == "new text")
         #expect(try storage.text("k295") == "text 5")
@@ -140,7 +140,7 @@ struct EvictionTests {
             #expect(try other.text("k0") == "text 0")
             other.close()
         }
-        #expect(try storage.bulkRemoval(sparesUsed: true).remove(victims).removal == Removal())
+        #expect(try storage.bulkRemoval(sparesUsed: true).remove(victims) == Removal())
         #expect(try storage.evict(to: 12).entries == 1)
         #expect(try keys(storage, 0..<3) == [0, 2])
     }

@@ -73,7 +73,7 @@ struct TagTests {
                 var bulk = storage.bulkRemoval(sparesUsed: false)
                 bulk.many = 1
                 let victims = try storage.session.makeReader().victims(EntryFilter(), after: .min, count: 10)
-                let removal = try bulk.remove(victims).removal
+                let removal = try bulk.remove(victims)
                 #expect(removal.entries == victims.count)
             },
         ] {

@@ -123,7 +123,29 @@ struct FilterTests {
         #expect(found.totals == whole)
         let shares = try storage.shares()
         #expect(found.hosts == shares.hosts && Set(found.formats.map(\.name)) == Set(shares.formats.map(\.name)))
-        #expect(found.ages == (try storage.ages()))
+        #expect(found.ages == (try storage.ages(exactly: true)))
+    }
+
+    @Test("Ages count back from now")
+    func ages() async throws {
+        let storage = try fixture.open()
+        // Just before the hour strikes.
+        fixture.time.advance(seconds: Double(3590 - fixture.time.clock.now().milliseconds / 1000 % 3600))
+        try await storage.put("a", "a")
+        func counts(after seconds: Double) throws -> [Int] {
+            fixture.time.advance(seconds: seconds)
+            var filter = EntryFilter()
+            filter.largerThan = -1
+            let ages = try storage.ages(exactly: true)
+            #expect(try storage.summary(of: filter).ages == ages)
+            return ages.map(\.entries)
+        }
+        #expect(try counts(after: 60) == [1, 0, 0, 0, 0], "another hour of the clock, and a minute old")
+        #expect(try counts(after: 3539) == [1, 0, 0, 0, 0])
+        #expect(try counts(after: 1) == [0, 1, 0, 0, 0])
+        #expect(try counts(after: 86_400 - 3600) == [0, 0, 1, 0, 0])
+        #expect(try counts(after: -86_500) == [1, 0, 0, 0, 0], "a clock that was ahead")
+        #expect(try storage.ages(exactly: false).map(\.entries) == [1, 0, 0, 0, 0])
     }
 
     @Test("Equal shares come by name") func equalShares() async throws {

@@ -132,7 +132,7 @@ struct WebPStructure: FileStructure {
 
 extension UnsafeRawBufferPointer {
     /// The chunk at an offset as far as it lies before `end`, and the offset of the next; nil without a header.
-    fileprivate func riffChunk(
+    func riffChunk(
         at position: Int, end: Int
     ) -> (kind: FourCharacters, body: Range<Int>, isTruncated: Bool, next: Int)? {
         guard position + 8 <= end, let kind = name(at: position), let length = littleEndian32(at: position + 4) else {
