@@ -24,7 +24,7 @@ package enum VisibleText {
     static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f } }
 
     /// Whether the character is visible, and neither controls a terminal nor changes the direction or the line.
-    static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+    package static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return scalar.value >= 0x20 && scalar.value < 0x7f }
         if RawText.byte(of: scalar) != nil { return false }
         switch scalar.properties.generalCategory {

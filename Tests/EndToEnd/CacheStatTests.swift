@@ -20,6 +20,21 @@ extension EndToEnd {
             return try #require(objects.count == 1 ? objects.first : nil)
         }
 
+        @Test("The tags of a cache are listed with their entries")
+        func tags() async throws {
+            #expect(try await kf.run("cache", "tags").output == "")
+            let picture = FixturesDirectory.path("png/grey.png")
+            _ = try await kf.run("fetch", picture, "--tag", "site", "--tag", "a b", "-q")
+            _ = try await kf.run("fetch", picture, "-p", "resize:20x", "--tag", "site", "-q")
+            let lines = try await kf.run("cache", "tags").outputLines
+            #expect(
+                lines.count == 2 && lines[0].hasPrefix("a b   1 entry, 22.1 KiB")
+                    && lines[1].hasPrefix("site  2 entries, "))
+            let objects = try await kf.run("cache", "tags", "--json").objects()
+            #expect(objects.map { $0["name"] as? String } == ["a b", "site"])
+            #expect(objects.map { $0["entries"] as? Int } == [1, 2])
+        }
+
         @Test("The statistics show ages, formats and the limit")
         func words() async throws {
             try await fill()

@@ -66,9 +66,23 @@ extension EndToEnd {
                 "fetch --timeout 5parsecs a.png", 2, "--timeout takes a time such as 15s, 10m or 1h30m, not '5parsecs'"),
             Mistake("fetch --max-size 10X a.png", 2, "--max-size takes a size such as 500M or 10GiB, not '10X'"),
             Mistake("fetch --name {stem} a.png", 2, "--name needs --output-dir or -O"),
-            Mistake("fetch --quality 200 a.png", 2, "--quality takes a whole number from 1 to 100, not '200'"),
-            Mistake("fetch --quality 0 a.png", 2, "--quality takes a whole number from 1 to 100, not '0'"),
-            Mistake("fetch --quality high a.png", 2, "--quality takes a whole number from 1 to 100, not 'high'"),
+            Mistake(
+                "prefetch https://h/a.png", 2,
+                "'kf prefetch' reads lists; for a URL or a folder: kf fetch https://h/a.png"),
+            Mistake(
+                "fetch a.png --proxy nonsense://h", 2,
+                "--proxy takes a URL that begins with http://, https://, socks4://, socks4a://, socks5:// or socks5h://"
+            ),
+            Mistake("fetch a.png -o x.jp", 2, "-o x.jp: did you mean 'x.jpg'? -f keep keeps the bytes under any name"),
+            Mistake(
+                "fetch --quality 200 a.png", 2,
+                "--quality takes a number from 1 to 100, or such as webp=80,jpeg=85, not '200'"),
+            Mistake(
+                "fetch --quality 0 a.png", 2,
+                "--quality takes a number from 1 to 100, or such as webp=80,jpeg=85, not '0'"),
+            Mistake(
+                "fetch --quality high a.png", 2,
+                "--quality takes a number from 1 to 100, or such as webp=80,jpeg=85, not 'high'"),
             Mistake("prefetch -j 0 -", 2, "--jobs takes a whole number from 1 to 1024, not '0'"),
             Mistake("fetch --json a.png -o -", 2, "--json and -o - both write to standard output"),
             Mistake("fetch -f bmp a.png", 2, "--format takes keep, png, jpeg, gif, webp or avif, not 'bmp'"),
@@ -139,6 +153,23 @@ extension EndToEnd {
             kf = try KFCommand()
             try kf.home.write("a.png", FixturesDirectory.named("png/grey.png").data)
             try kf.home.write("note.png", "just a note\n")
+        }
+
+        @Test("A list on standard input of fetch gets advice")
+        func listOnInput() async throws {
+            let result = try await kf.run("fetch", "-", input: Data("https://h/a.png\nhttps://h/b.png\n".utf8))
+            #expect(result.status == 1 && result.errors.contains("for a list of URLs: kf prefetch -"), "\(result)")
+        }
+
+        @Test("A variable that is nearly an option's is refused")
+        func variables() async throws {
+            for name in ["KF_CACHEDIR", "KF_TIME_OUT", "KF_QUALTY"] {
+                let result = try await kf.with([name: "1"]).run("fetch", "a.png")
+                #expect(
+                    result.status == 2
+                        && result.errors.contains("no option for the variable \(name); did you mean 'KF_"))
+            }
+            #expect(try await kf.with(["KF_CORPORA": "x", "KF_MARKET": "y"]).run("fetch", "a.png").status == 0)
         }
 
         @Test("Each mistake gets its exact message and status", arguments: mistakes)

@@ -61,7 +61,7 @@ extension EndToEnd {
                 ("output = x", 1, "'output' works on the command line only, not in a file"),
                 ("all", 1, "'all' works on the command line only, not in a file"),
                 ("yes = 1", 1, "'yes' works on the command line only, not in a file"),
-                ("quality", 1, "'quality' needs a value: quality = N"),
+                ("quality", 1, "'quality' needs a value: quality = N|FORMAT=N,..."),
                 ("json = maybe", 1, "'json' is a switch: true or false, not 'maybe'"),
                 ("format = \"gif", 1, "a closing quote is missing"),
                 ("format = \"gif\" png", 1, "there is text after the closing quote"),
@@ -79,9 +79,14 @@ extension EndToEnd {
             try write("\nquality = 200\n")
             let file = try await kf.run("fetch", "a.png")
             let place = "\(kf.home.path(".config/kf/config").path):2"
-            #expect(file.errors == "kf: --quality takes a whole number from 1 to 100, not '200' (\(place))\n")
+            #expect(
+                file.errors
+                    == "kf: --quality takes a number from 1 to 100, or such as webp=80,jpeg=85, not '200' (\(place))\n")
             let variable = try await kf.with(["KF_QUALITY": "x"]).run("fetch", "a.png")
-            #expect(variable.errors == "kf: --quality takes a whole number from 1 to 100, not 'x' (from KF_QUALITY)\n")
+            #expect(
+                variable.errors
+                    == "kf: --quality takes a number from 1 to 100, or such as webp=80,jpeg=85, not 'x' (from KF_QUALITY)\n"
+            )
             let flag = try await kf.with(["KF_JSON": "perhaps"]).run("fetch", "a.png")
             #expect(flag.errors == "kf: KF_JSON is a switch: 1 or 0, not 'perhaps'\n")
             #expect([file.status, variable.status, flag.status] == [2, 2, 2])
@@ -122,7 +127,7 @@ extension EndToEnd {
             for expected in [
                 ["jobs", "8", "\(file):1"], ["srgb", "true", "\(file):2"],
                 ["variant", "a=blur:3", "b=blur:4", "\(file):4"], ["timeout", "3s", "KF_TIMEOUT"],
-                ["color", "never", "command", "line"], ["quality", "85", "default"],
+                ["color", "never", "command", "line"], ["quality", "85,avif=60", "default"],
                 ["cache-dir", kf.cacheDirectory.path, "KF_CACHE_DIR"],
             ] {
                 #expect(words.contains(expected), "\(expected) in \(result)")

@@ -118,6 +118,40 @@ extension EndToEnd {
             #expect(try await fetch("png/rgb.png", "-f", format, "--quality", "85").data == default85)
         }
 
+        @Test("Each format can have its own quality")
+        func qualities() async throws {
+            let picture = FixturesDirectory.path("png/rgb.png")
+            let formats = ["-f", "jpeg", "-f", "webp"]
+            _ = try await kf.run(["fetch", picture, "-P", "own", "--quality", "webp=20,jpeg=95"] + formats)
+            for (ending, quality) in [("jpg", "95"), ("webp", "20")] {
+                _ = try await kf.run(["fetch", picture, "-P", "one", "--quality", quality] + formats)
+                #expect(try kf.contents("own/rgb.\(ending)") == kf.contents("one/rgb.\(ending)"))
+            }
+            let jpeg = FixturesDirectory.path("jpeg/grey.jpg")
+            let kept = try await kf.run("fetch", jpeg, "-p", "resize:50%", "--quality", "50,webp=20", "--json").item()
+            let plain = try await kf.run("fetch", jpeg, "-p", "resize:50%", "--quality", "50", "--json").item()
+            #expect(kept.sha256 == plain.sha256 && kept.width == 320)
+            for wrong in ["png=80", "webp", "webp=0", "80,90", ""] {
+                #expect(try await kf.run("fetch", jpeg, "--quality", wrong).status == 2, "\(wrong)")
+            }
+        }
+
+        @Test("A resize that shrinks never enlarges")
+        func shrink() async throws {
+            let sizes: [(String, Int, Int)] = [
+                ("resize:100x,shrink", 100, 67), ("resize:9000x,shrink", 640, 427), ("resize:50%", 320, 214),
+                ("resize:200%,shrink", 640, 427), ("resize:9000x100,shrink", 640, 100), ("downsample:25%", 160, 107),
+                ("resize:9000x9000,fit,shrink", 640, 427), ("resize:300x300,fill,shrink", 450, 300),
+            ]
+            for (chain, width, height) in sizes {
+                let item = try await fetch("jpeg/grey.jpg", "-p", chain).item
+                #expect(item.width == width && item.height == height, "\(chain): \(item)")
+            }
+            for wrong in ["resize:100x,shrink=1", "resize:shrink", "resize:0%", "resize:1001%", "crop:50%"] {
+                #expect(try await kf.run("fetch", "x.png", "-p", wrong).status == 2, "\(wrong)")
+            }
+        }
+
         @Test("A format that is never lossless refuses to be")
         func lossless() async throws {
             let refused = try await kf.run("fetch", "x.png", "-p", "encode:jpeg,lossless=1")

@@ -16,6 +16,21 @@ extension EndToEnd {
                 .filter { $0 != "help" }
         }
 
+        @Test("Each topic has a page")
+        func topics() async throws {
+            for topic in ["processors", "encode", "formats", "names", "json", "exit", "environment"] {
+                let page = try await kf.run("help", topic)
+                #expect(
+                    page.status == 0 && page.outputLines.count > 3 && page.outputLines.allSatisfy { $0.count <= 80 })
+            }
+            // Every parameter of encode: is explained.
+            let page = try await kf.run("help", "encode").output
+            let refusal = try await kf.run("fetch", "x.png", "-p", "encode:png,nothing=1").errors
+            let names = try #require(refusal.components(separatedBy: "it takes format, ").last).split(separator: ", ")
+            #expect(names.count > 8)
+            for name in names { #expect(page.contains("  \(name.trimmingCharacters(in: .newlines))="), "\(name)") }
+        }
+
         @Test("Brief help fits one screen, and long help has everything")
         func forms() async throws {
             let commands = try await commands()

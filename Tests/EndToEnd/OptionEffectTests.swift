@@ -35,7 +35,7 @@ extension EndToEnd {
             "NetworkFaultTests": ["timeout"],
             "OptionEffectTests": ["http1.1"],
             "OutputContractTests": ["color"],
-            "OutputTests": ["create-dirs", "no-clobber", "output-dir", "remote-name"],
+            "OutputTests": ["safe-names", "create-dirs", "no-clobber", "output-dir", "remote-name"],
             "PrefetchControlTests": ["deadline", "failures", "max-failures", "max-per-host", "rate"],
             "PrefetchExportTests": ["name"],
             "ListCommandTests": ["allow-local", "input-format", "shard", "shard-by", "url-column"],

@@ -85,6 +85,50 @@ extension EndToEnd {
             #expect(empty.status == 1 && empty.errors.contains("empty: the directory has no image files"), "\(empty)")
         }
 
+        @Test("Names keep blanks and punctuation, unless they are to be safe")
+        func names() async throws {
+            let name = "Åse's cat (2), 50% & more.png"
+            try kf.home.write("in/\(name)", FixturesDirectory.named("png/grey.png").data)
+            let kept = try await kf.run("fetch", "in", "-P", "out", "--json")
+            #expect(try kept.items()[0].output == "out/\(name)", "\(kept)")
+            #expect(TemporaryDirectory.files(in: kf.home.path("out")) == [name])
+            let safe = try await kf.run("fetch", "in", "-P", "safe", "--safe-names")
+            #expect(safe.outputLines == ["safe/Åse_s_cat__2___50____more.png"], "\(safe)")
+        }
+
+        @Test("A run says which files it wrote", arguments: ["fetch", "prefetch"])
+        func states(command: String) async throws {
+            let urls = ["png/grey.png", "jpeg/grey.jpg", "gif/still.gif"].map { server.url($0) }
+            func run(_ options: String...) async throws -> CommandResult {
+                let options = ["-P", "out"] + options
+                return command == "fetch"
+                    ? try await kf.run([command] + urls + options)
+                    : try await kf.run([command, "-"] + options, input: Data(urls.joined(separator: "\n").utf8))
+            }
+            func states(_ options: String...) async throws -> ([String?], written: Int?, unchanged: Int?) {
+                let objects = try await run(options.first ?? "--json", "--json").objects()
+                let states = objects.dropLast().sorted { "\($0["output"] ?? "")" < "\($1["output"] ?? "")" }
+                return (
+                    states.map { $0["output_state"] as? String }, objects.last?["written"] as? Int,
+                    objects.last?["unchanged"] as? Int
+                )
+            }
+            #expect(try await states() == (["written", "written", "written"], 3, 0))
+            try kf.home.write("out/grey.png", "another")
+            #expect(try await states() == (["unchanged", "written", "unchanged"], 1, 2))
+            try kf.home.write("out/grey.png", "another")
+            let (left, written, unchanged) = try await states("--no-clobber")
+            #expect(Set(left) == ["left"] && written == 0 && unchanged == 0)
+            guard command == "prefetch" else { return }
+            try FileManager.default.removeItem(at: kf.home.path("out/grey.jpg"))
+            let text = try await run("-q")
+            #expect(text.errors.isEmpty, "\(text)")
+            try FileManager.default.removeItem(at: kf.home.path("out/grey.jpg"))
+            #expect(
+                try await run().errors.contains("0 fetched (0 B), 3 cached, 0 failed, 1 file written, 2 unchanged, in")
+            )
+        }
+
         @Test("A folder leaves out caches and the run's own output")
         func ownFolders() async throws {
             let picture = try FixturesDirectory.named("png/grey.png").data

@@ -91,8 +91,18 @@ extension Options {
         "user-agent", .network, value: "TEXT", .one(.headerText), byDefault: "kf/\(Version.number)",
         help: "User-Agent to send")
     static let proxy = Option<String?>(
-        "proxy", .network, value: "URL", .one(.headerText), secret: .userInfo,
+        "proxy", .network, value: "URL",
+        .one(
+            ValueReader { (given) throws(UsageError) in
+                let text = try ValueReader.headerText.read(given)
+                let scheme = text.firstRange(of: "://").map { text[..<$0.lowerBound].lowercased() }
+                guard scheme.map(proxySchemes.contains) ?? true else {
+                    throw given.wrong("a URL that begins with \(Suggestion.list(proxySchemes.map { "\($0)://" }))")
+                }
+                return text
+            }), secret: .userInfo,
         help: "Proxy to use instead of the one in the environment; empty uses none")
+    private static let proxySchemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
     static let cacert = Option<String?>(
         "cacert", .network, value: "FILE", .one(.text), decidesEntry: true,
         help: "Certificate authorities to trust (PEM), instead of the system's")

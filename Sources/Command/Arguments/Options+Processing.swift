@@ -26,9 +26,22 @@ extension Options {
         "format", short: "f", .processing, value: ValueKind(words: formatWords),
         .each(.choice(formatWords) { $0 == "keep" ? .some(nil) : ImageFormat(rawValue: $0) }),
         byDefault: "keep", help: "Format to write; several -f write a file each. -o NAME.webp is -f webp as well")
-    static let quality = Option<Int?>(
-        "quality", .processing, value: "N", .one(.integer(in: 1...100)), byDefault: "85",
-        help: "Quality of a JPEG, WebP or AVIF that is written, 1 to 100; of an AVIF 60 unless given")
+    static let quality = Option<QualityChoice>(
+        "quality", .processing, value: "N|FORMAT=N,...",
+        OptionForm(absent: QualityChoice()) { (given) throws(UsageError) in
+            var choice = QualityChoice()
+            for part in given.text.split(separator: ",", omittingEmptySubsequences: false) {
+                if let number = Int(part), (1...100).contains(number), choice.every == nil {
+                    choice.every = number
+                } else if let (format, number) = EncodeOptions.ownQuality(part, "=") {
+                    choice.own[format] = number
+                } else {
+                    throw given.wrong("a number from 1 to 100, or such as webp=80,jpeg=85")
+                }
+            }
+            return choice
+        },
+        byDefault: "85,avif=60", help: "Quality of a JPEG, WebP or AVIF that is written, 1 to 100")
     static let speed = Option<Int?>(
         "speed", .processing, value: "N", .one(.integer(in: 0...10)), byDefault: "6",
         help: "Speed of writing an AVIF, from 0 (slow, small) to 10 (fast)")
@@ -62,6 +75,12 @@ extension Options {
     static let scaleDown = Option<Int64?>(
         "scale-down", .processing, value: "BYTES", .one(.size),
         help: "Decode an image at a smaller size when its pixels would need more memory than this")
+}
+
+/// The quality for every format, and those of formats with their own.
+struct QualityChoice: Sendable {
+    var every: Int?
+    var own: [ImageFormat: Int] = [:]
 }
 
 /// The name of a variant, and the chain that follows the processors of `-p`.

@@ -35,7 +35,7 @@ enum Options {
 
 /// The destinations of results.
 extension Options {
-    static let copies: [OptionSpec] = [outputDir.spec, name.spec, createDirs.spec, noClobber.spec]
+    static let copies: [OptionSpec] = [outputDir.spec, name.spec, safeNames.spec, createDirs.spec, noClobber.spec]
 
     static let output = Option<String?>(
         "output", short: "o", .output, value: "FILE", .one(.text(needs: "a file name")), excludes: [outputDir.name],
@@ -58,6 +58,8 @@ extension Options {
             }
         },
         byDefault: "{stem}.{ext}", help: "File names of the copies in --output-dir")
+    static let safeNames = Option(
+        "safe-names", .output, .flag, help: "In names of copies, replace all but letters, digits and -_.+ by _")
     static let createDirs = Option(
         "create-dirs", .output, .flag, help: "Create missing parent directories of -o, --output-dir and --shards")
     static let noClobber = Option("no-clobber", .output, .flag, help: "Leave output files that exist as they are")

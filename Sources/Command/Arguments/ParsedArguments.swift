@@ -207,6 +207,7 @@ struct ParsedArguments: Sendable {
         self.file = file
         var settings = line.settings
         let hasVariables = environment.keys.contains { $0.hasPrefix("KF_") }
+        if hasVariables { try Self.checkNames(environment, line.options) }
         if hasVariables || file != nil {
             for option in line.options where settings[option.name] == nil {
                 try Self.checkVariable(option, environment)
@@ -218,6 +219,23 @@ struct ParsedArguments: Sendable {
         if line.command.operands == nil, let first = operands.first {
             let shown = RequestURL.redacted(first)
             throw UsageError(message: "'kf \(line.command.name)' takes no arguments, but got '\(shown)'")
+        }
+    }
+
+    /// The variables that are no options.
+    static let otherVariables = ["KF_TRUST_CACHE_DIR", "KF_PROGRESS_INTERVAL"]
+
+    /// Refuses a variable whose name is nearly that of an option: it would be without effect.
+    private static func checkNames(_ environment: [String: String], _ own: [OptionSpec]) throws(UsageError) {
+        let strange = environment.keys.filter { name in
+            name.hasPrefix("KF_") && !otherVariables.contains(name) && !own.contains { $0.variableName == name }
+        }
+        if strange.isEmpty { return }
+        let known = CommandTable.allOptions.map(\.variableName) + otherVariables
+        for name in strange.sorted() where !known.contains(name) {
+            let words = known.map { String($0.dropFirst(3)) }
+            guard let near = NearestName.to(String(name.dropFirst(3)), in: words) else { continue }
+            throw UsageError(message: "there is no option for the variable \(name); did you mean 'KF_\(near)'?")
         }
     }
 

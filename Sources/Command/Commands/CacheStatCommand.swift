@@ -18,6 +18,21 @@ enum CacheStatCommand {
         }
     }
 
+    /// `kf cache tags`
+    static func tags(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let common = try CommonSettings(arguments)
+        return common.onCache(access: .readOnly) { cache throws(KingfisherError) in
+            let tags = try await cache.tags()
+            let width = tags.map { Terminal.visible($0.name).count }.max() ?? 0
+            for tag in tags {
+                let counts = "\(EntryText.count(tag.entries, "entry", "entries")), \(ByteText.bytes(tag.bytes))"
+                let text = TextColumns.pad(Terminal.visible(tag.name), to: width + 2) + counts
+                Terminal.print(common.json ? JSONObject(tag, shareFields).json : text)
+            }
+            return .success
+        }
+    }
+
     private static func print(_ summary: CacheSummary?, _ common: CommonSettings) {
         guard let summary else {
             Terminal.print("\(Terminal.visible(common.cacheDirectory)): no cache yet")
@@ -150,12 +165,10 @@ enum CacheStatCommand {
         },
     ]
 
-    private static func share(_ share: CacheShare) -> JSONObject {
-        JSONObject(
-            part: share,
-            [
-                JSONField("name", nil) { $0.name }, JSONField("entries", nil) { $0.entries },
-                JSONField("bytes", nil) { $0.bytes },
-            ])
-    }
+    private static func share(_ share: CacheShare) -> JSONObject { JSONObject(part: share, shareFields) }
+
+    static let shareFields: [JSONField<CacheShare>] = [
+        JSONField("name", "The tag, the number of its entries, and their size.") { $0.name },
+        JSONField("entries", nil) { $0.entries }, JSONField("bytes", nil) { $0.bytes },
+    ]
 }

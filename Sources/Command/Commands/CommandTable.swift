@@ -2,7 +2,8 @@
 enum CommandTable {
     static let all: [CommandSpec] = [
         fetch, prefetch,
-        cacheStat, cacheList, cachePath, cacheWhich, cacheExplain, cachePut, cacheVerify, cacheReport, cacheClean,
+        cacheStat, cacheList, cacheTags, cachePath, cacheWhich, cacheExplain, cachePut, cacheVerify, cacheReport,
+        cacheClean,
         cacheRemove,
         config, completions, manual,
     ]
@@ -31,8 +32,7 @@ enum CommandTable {
                 + "data: URI, or - for standard input.",
             copies, remotes, limits, secrets,
         ],
-        essential: "output output-dir process variant format force-refresh only-from-cache cache-dir json quiet "
-            + "verbose help"
+        essential: "output output-dir name process variant format quality force-refresh json verbose help"
     ) { (arguments) throws(UsageError) in try FetchCommand(arguments).run() }
 
     private static let prefetch = CommandSpec(
@@ -78,7 +78,7 @@ enum CommandTable {
                 + "keeps its mode.",
             copies, remotes, limits, secrets,
         ],
-        essential: "input-format dry-run failures process jobs cache-dir json quiet help"
+        essential: "url-column output-dir name variant quality dry-run results failures json help"
     ) { (arguments) throws(UsageError) in try PrefetchCommand(arguments).run() }
 
     private static let cacheStat = CommandSpec(
@@ -106,6 +106,14 @@ enum CommandTable {
         ],
         essential: "host format expired older-than unused-for processor tag sort limit long json help"
     ) { (arguments) throws(UsageError) in try CacheListCommand.run(arguments) }
+
+    private static let cacheTags = CommandSpec(
+        "cache", "tags", summary: "List the tags of entries", options: Options.common(),
+        examples: ["kf cache tags"],
+        details: [
+            "One line per tag: its name, the number of its entries, and their size. --tag NAME of the other commands selects them."
+        ]
+    ) { (arguments) throws(UsageError) in try CacheStatCommand.tags(arguments) }
 
     private static let cacheWhich = CommandSpec(
         "cache", "which", summary: "Print the keys of a cached file", operands: "FILE|SHA256...",
@@ -287,12 +295,7 @@ enum CommandTable {
         + "images that came from no host."
 
     private static let copies =
-        "--name builds the names of copies: {stem} and {ext}, or {name} as it is at the source; {dir} and {path} of the "
-        + "URL or below the given folder; {host}; {index} or {index:04}; {id} or {column:NAME} of a list; {variant}, "
-        + "{width}, {height}, {format}; {sha256} of the bytes; {hash} or {hash8} of content and processing. Of "
-        + "images that would get one name, the first keeps it, and -{hash8} is added to the stem of the others. An extension in the template, or of -o, "
-        + "is the format to write unless -f says otherwise; -f keep keeps the bytes. A file that would get the same bytes "
-        + "is not written again. The path of each file that is written is printed."
+        "Copies are named by --name, a template with fields such as {stem}, {width} and {column:NAME}: 'kf help names'."
 
     private static let remotes =
         "--remote is http(s)://HOST/PREFIX (a WebDAV server), s3://BUCKET/PREFIX?region=REGION or file:///DIRECTORY; "

@@ -15,7 +15,8 @@ enum Destination: Sendable {
     ) throws(UsageError) {
         let template = try arguments[Options.name]
         let options = OutputOptions(
-            replaces: !(try arguments[Options.noClobber]), createsFolders: try arguments[Options.createDirs])
+            replaces: !(try arguments[Options.noClobber]), createsFolders: try arguments[Options.createDirs],
+            safeNames: try arguments[Options.safeNames])
         let (file, directory) = try Self.places(arguments)
         if let shards = try arguments[Options.shards] {
             var part = try arguments[Options.shard]
@@ -46,6 +47,10 @@ enum Destination: Sendable {
             throw UsageError(message: "-o takes one image; for several use --output-dir, or -o DIR/ with a slash")
         }
         guard file == "-" else {
+            if arguments.layer(of: Options.format) == nil, let better = OutputName.likely(file) {
+                throw UsageError(
+                    message: "-o \(file): did you mean '\(better)'? -f keep keeps the bytes under any name")
+            }
             self = .file(file, options)
             return
         }
@@ -100,9 +105,9 @@ enum Destination: Sendable {
         switch self {
         case .cache, .shards: return nil
         case .standardOutput:
-            return ImageExporter.Copy(path: "-", isLeft: try !result.writeNow(to: .standardOutput))
+            return ImageExporter.Copy(path: "-", try result.writeNow(to: .standardOutput))
         case .file(let path, let options):
-            return ImageExporter.Copy(path: path, isLeft: try !result.writeNow(to: .file(path), options))
+            return ImageExporter.Copy(path: path, try result.writeNow(to: .file(path), options))
         case .directory(let exporter):
             guard let claim else { return nil }
             return try exporter.exportNow(result, form: form, claim)

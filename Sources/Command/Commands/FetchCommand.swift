@@ -1,4 +1,5 @@
 import KFCore
+import Synchronization
 
 /// `kf fetch`: prints the paths of images, or writes them to files or standard output.
 ///
@@ -12,6 +13,7 @@ struct FetchCommand: Sendable {
     /// The terminal that `--show` draws on; nil without it.
     private let screen: Screen?
     private let tags: TagWriter?
+    private let outputs = OutputCounts()
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let show = try arguments[Options.show]
@@ -62,7 +64,7 @@ struct FetchCommand: Sendable {
             let count = sources.count
             // One image shows its progress on a terminal, if it takes long.
             let bar = ProgressBar(
-                count > 1 || settings.progress == .bar ? settings.progress : .none, waits,
+                (count > 1 || settings.progress == .bar) && screen == nil ? settings.progress : .none, waits,
                 delay: count > 1 || settings.isProgressForced ? nil : .seconds(1),
                 uploads: { manager.cache.uploadProgress }, expected: { count })
             bar.update { figures in
@@ -101,7 +103,8 @@ struct FetchCommand: Sendable {
         if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
         if common.json {
-            Terminal.print(JSONObject(summary: (sources.count, manager.cache), Self.summary, status: status).json)
+            Terminal.print(
+                JSONObject(summary: (sources.count, outputs, manager.cache), Self.summary, status: status).json)
         } else if common.verbose, let remote = manager.cache.remoteCounts {
             Terminal.printError("kf: remote: \(remote.summary)")
         }
@@ -109,12 +112,17 @@ struct FetchCommand: Sendable {
     }
 
     private func print(_ report: ItemReport) -> ExitStatus {
+        if let state = report.copy?.state { outputs.add(state) }
         if let tags, let result = report.result { tags.note(result) }
         return report.print(common, on: screen)
     }
 
-    static let summary: [JSONField<(sources: Int, cache: ImageCache)>] = [
-        JSONField("sources", "The number of sources.") { $0.sources }, RetrievalSettings.evicted { $0.cache },
+    static let summary: [JSONField<(sources: Int, outputs: OutputCounts, cache: ImageCache)>] = [
+        JSONField("sources", "The number of sources.") { $0.sources },
+        JSONField("written", "The numbers of files that were written, and that had the same bytes already.") {
+            $0.outputs[.written]
+        },
+        JSONField("unchanged", nil) { $0.outputs[.unchanged] }, RetrievalSettings.evicted { $0.cache },
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
 
@@ -138,7 +146,7 @@ struct FetchCommand: Sendable {
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
                 report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
-                report.place(try destination.write(result, form: form, claim))
+                report.copy = try destination.write(result, form: form, claim)
                 reports.append(report)
             }
         } catch {
@@ -247,9 +255,21 @@ struct FetchCommand: Sendable {
             report.variant = variant.name
             report.take(result)
             if let image = report.result, image.isOfNoUse { report.hint = "write it elsewhere with -o" }
+            if report.source == SourceArgument.standardInput, report.error?.reasonName == "notAnImage" {
+                report.hint = "for a list of URLs: kf prefetch -"
+            }
             return report
         }
     }
+}
+
+/// The numbers of outputs by what became of them.
+final class OutputCounts: Sendable {
+    private let counts = Mutex<[OutputState: Int]>([:])
+
+    subscript(state: OutputState) -> Int { counts.withLock { $0[state] ?? 0 } }
+
+    func add(_ state: OutputState) { counts.withLock { $0[state, default: 0] += 1 } }
 }
 
 private final class FetchExporter: PrefetchExporter {

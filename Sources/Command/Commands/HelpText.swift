@@ -80,34 +80,6 @@ enum HelpText {
     }
 }
 
-/// A topic of `kf help` that is not a command.
-enum HelpTopic: String, CaseIterable {
-    case processors, formats
-
-    /// The explanation in the completion of a shell.
-    var summary: String { self == .processors ? "Explain -p" : "List the image formats" }
-
-    var text: String { self == .processors ? ProcessorHelp.text : FormatHelp.text }
-}
-
-enum ProcessorHelp {
-    static let text = """
-        A processor is NAME:ARGUMENTS. Repeat -p, or join processors with |>, to apply
-        several in order. Colours are #rgb, #rrggbb or #rrggbbaa; sizes are in pixels.
-
-        \(TextColumns.rows(rows, leftWidth: 30).joined(separator: "\n"))
-
-        A chain may end in encode:FORMAT, with a format of -f and options:
-        'resize:320x|>encode:webp,quality=80'.
-
-        Example: kf fetch cat.jpg -p 'crop:200x200|>round-corner:20' -o cat.png
-        """
-
-    static var rows: [(left: String, right: String)] {
-        ProcessorSyntax.all.map { ($0.usage, $0.documentation) }
-    }
-}
-
 /// The image formats, and the libraries that read and write them.
 enum FormatHelp {
     static var text: String {

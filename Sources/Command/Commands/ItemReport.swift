@@ -8,9 +8,7 @@ struct ItemReport: Sendable {
     var variant: String?
     var key: String?
     var result: RetrieveImageResult?
-    var output: String?
-    /// A file that existed in the output's place and was left as it is.
-    var left: String?
+    var copy: ImageExporter.Copy?
     var error: KingfisherError?
     /// The number of transfers, where the result does not have it.
     var attempts: Int?
@@ -97,6 +95,10 @@ struct ItemReport: Sendable {
             JSONField("output", "The file that was written; null when none was, or --no-clobber left what was there.") {
                 $0.output
             },
+            JSONField(
+                "output_state",
+                "written, unchanged (the file had these bytes), or left (--no-clobber); null without an output."
+            ) { $0.copy?.state.rawValue },
         ] + CommonFields.facts.map { $0.of(\.facts) } + [
             JSONField(
                 "http_status",
@@ -143,6 +145,12 @@ struct ItemReport: Sendable {
         JSONField.ifPresent("advice", nil) { $0.advice },
     ]
 
+    /// The file that has the image; nil for one that was left as it was.
+    var output: String? { left == nil ? copy?.path : nil }
+
+    /// A file that existed in the output's place and was left as it is.
+    private var left: String? { copy?.state == .left ? copy?.path : nil }
+
     var path: String? { result?.cachedPath ?? cached?.path }
 
     var facts: ImageFacts? { result?.facts ?? cached?.facts }
@@ -176,14 +184,10 @@ struct ItemReport: Sendable {
         return parts.joined(separator: " ")
     }
 
-    mutating func place(_ copy: ImageExporter.Copy?) {
-        if copy?.isLeft == true { left = copy?.path } else { output = copy?.path }
-    }
-
     /// Takes the result of a retrieved image, or its error.
     mutating func take(_ result: PrefetchResult) {
         (self.result, error) = (try? result.image.get(), result.error)
-        (output, left) = (result.output, result.left)
+        copy = result.copy
     }
 
     /// The warning for an output file whose extension names another format than its bytes.

@@ -22,7 +22,15 @@ enum ManPage {
         options(all, &page)
         page.macro("SH", "PROCESSORS")
         page.line(ManualText.processors)
-        for row in ProcessorHelp.rows { page.item(row.left, "\(row.right).") }
+        for row in HelpTopic.processorRows { page.item(row.left, "\(row.right).") }
+        page.macro("SH", "ENCODING")
+        page.line("A chain of processors may end in encode:FORMAT, with options behind commas.")
+        for row in HelpTopic.encodingRows { page.item(row.left, "\(row.right).") }
+        page.macro("SH", "NAMES")
+        page.line(ManualText.names[0])
+        for row in HelpTopic.nameRows { page.item(row.left, "\(row.right).") }
+        page.macro("PP")
+        page.line(ManualText.names[1])
         formats(&page)
         json(&page)
         list("EXIT STATUS", ManualText.statuses, &page)
@@ -124,6 +132,7 @@ enum ManPage {
         JSONGroup("Summary of kf prefetch --dry-run", PrefetchDryRunCommand.summary),
         JSONGroup("kf cache stat", CacheStatCommand.fields),
         JSONGroup("kf cache ls and kf cache path: one object per entry", EntryTable.fields),
+        JSONGroup("kf cache tags: one object per tag", CacheStatCommand.shareFields),
         JSONGroup("kf cache explain", CacheExplainCommand.fields),
         JSONGroup("kf cache report", CacheReportCommand.fields),
         JSONGroup("kf cache clean and kf cache rm, with -v: one object per entry", RemovalReport.fields),

@@ -16,6 +16,13 @@ enum ManualText {
             + "characters, direction marks and invisible characters.",
     ]
 
+    static let names = [
+        "--name builds the names of copies from text and fields; a slash makes folders.",
+        "Of images that would get one name, the first keeps it, and -{hash8} is added to the stem of the others. An "
+            + "extension in the template, or of -o, is the format to write unless -f says otherwise; -f keep keeps the "
+            + "bytes. A file that would get the same bytes is not written again. The path of each file is printed.",
+    ]
+
     static let processors =
         "A processor is NAME:ARGUMENTS. Several -p run in order, and |> joins processors in one text. They are part of "
         + "the cache key. Colours are #rgb, #rrggbb or #rrggbbaa."

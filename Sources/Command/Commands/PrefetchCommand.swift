@@ -33,6 +33,10 @@ struct PrefetchCommand: Sendable {
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
         options.copyColumns = destination.exporter?.columns ?? []
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
+        for path in paths where path.contains("://") || ImageFolder.isFolder(path) {
+            let shown = RequestURL.redacted(path)
+            throw UsageError(message: "'kf prefetch' reads lists; for a URL or a folder: kf fetch \(shown)")
+        }
         // Before --results and --failures are created.
         let unreadable = PrefetchLists.unreadable(paths).map(\.message)
         guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
@@ -274,8 +278,7 @@ struct PrefetchCommand: Sendable {
         }
         // When no list could be read, the messages about that are all that there is to say.
         guard !common.quiet, progress.finished > 0 || report.brokenLists == 0 else { return }
-        let fetched = progress.completed - progress.derived - progress.revalidated - progress.remote
-        var parts = ["\(fetched) fetched (\(ByteText.bytes(progress.bytes)))"]
+        var parts = ["\(progress.fetched) fetched (\(ByteText.bytes(progress.bytes)))"]
         if progress.remote > 0 { parts.append("\(progress.remote) from the remote") }
         if progress.derived > 0 { parts.append("\(progress.derived) derived") }
         if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
@@ -285,6 +288,9 @@ struct PrefetchCommand: Sendable {
         parts.append("\(progress.failed) failed\(remembered)")
         if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
         if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
+        if progress.written + progress.unchanged > 0 {
+            parts += ["\(EntryText.count(progress.written, "file")) written", "\(progress.unchanged) unchanged"]
+        }
         let lists = report.brokenLists + report.unreadLists
         let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
         Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
@@ -292,14 +298,16 @@ struct PrefetchCommand: Sendable {
     }
 
     static let summary: [JSONField<Summary>] = [
-        JSONField("cached", "The numbers of items that were cached already, failed, and were fetched.") {
+        JSONField("cached", "The numbers of items that were cached already, failed, and came from their origin.") {
             $0.report.progress.skipped
         },
         JSONField("failed", nil) { $0.report.progress.failed },
-        JSONField("completed", nil) { $0.report.progress.completed },
+        JSONField("fetched", nil) { $0.report.progress.fetched },
+        JSONField("completed", "Deprecated: fetched, derived, revalidated and from a remote together.") {
+            $0.report.progress.completed
+        },
         JSONField(
-            "derived",
-            "The numbers of completed items that were made from cached originals, and that the origin confirmed."
+            "derived", "The numbers of items that were made from cached originals, and that the origin confirmed."
         ) { $0.report.progress.derived },
         JSONField("revalidated", nil) { $0.report.progress.revalidated },
         JSONField("exported", "The number of cached items in whole archives of --shards.") {
@@ -318,6 +326,10 @@ struct PrefetchCommand: Sendable {
             "incomplete_lists",
             "The number of lists that were not read to their end. They may have more items than are counted."
         ) { $0.report.brokenLists + $0.report.unreadLists },
+        JSONField("written", "The numbers of files that were written, and that had the same bytes already.") {
+            $0.report.progress.written
+        },
+        JSONField("unchanged", nil) { $0.report.progress.unchanged },
         JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.report.progress.bytes },
         JSONField("seconds", nil) { $0.elapsed },
         RetrievalSettings.evicted { $0.cache }, RemoteCounts.field { $0.cache.remoteCounts },

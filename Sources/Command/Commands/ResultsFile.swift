@@ -90,6 +90,7 @@ struct ResultsFile: ~Copyable {
         ("shard", { $0.sample?.shard }), ("sample", { $0.sample?.key }),
         ("source", { RequestURL.withoutUserInfo($0.source) }), ("key", { $0.key }), ("variant", { $0.variant }),
         ("status", { $0.status }), ("path", { $0.path }), ("output", { $0.output }),
+        ("output_state", { $0.copy?.state.rawValue }),
         ("bytes", { $0.facts.map { "\($0.bytes)" } }), ("format", { $0.facts?.format.rawValue }),
         ("width", { $0.facts?.width.map { "\($0)" } }), ("height", { $0.facts?.height.map { "\($0)" } }),
         ("frames", { $0.facts?.frames.map { "\($0)" } }), ("sha256", { $0.facts?.sha256 }),

@@ -251,7 +251,8 @@ struct Variant: Sendable {
 
     private static func encoding(_ arguments: ParsedArguments) throws(UsageError) -> EncodeOptions {
         var encoding = EncodeOptions()
-        if let quality = try arguments[Options.quality] { encoding.quality = quality }
+        let quality = try arguments[Options.quality]
+        (encoding.quality, encoding.qualities) = (quality.every, quality.own)
         if let speed = try arguments[Options.speed] { encoding.speed = speed }
         if let color = try arguments[Options.background] { encoding.background = color }
         encoding.convertsToSRGB = try arguments[Options.srgb]

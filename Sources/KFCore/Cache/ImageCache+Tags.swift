@@ -12,6 +12,15 @@ extension ImageCache {
         try await blocking.run { [self] () throws(KingfisherError) in try tagNow(names, tags) }
     }
 
+    /// Returns the tags with the number and the bytes of their entries, in the order of names.
+    public func tags() async throws(KingfisherError) -> [CacheShare] {
+        try await blocking.run { [self] () throws(KingfisherError) in
+            try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in try storage.tags()
+            }
+                ?? []
+        }
+    }
+
     /// Adds tags on the calling thread, to the originals of processed images as well if `andOriginals` is set. Blocks.
     package func tagNow(
         _ names: some Sequence<EntryName>, andOriginals: Bool = false, _ tags: Set<String>

@@ -58,12 +58,12 @@ public final class ImageExporter: Sendable {
     public struct Copy: Sendable {
         /// The path of the file.
         public let path: String
-        /// Whether the file existed and was left as it is, so that it may have another image.
-        public let isLeft: Bool
+        /// What became of it.
+        public let state: OutputState
 
-        package init(path: String, isLeft: Bool) {
+        package init(path: String, _ state: OutputState) {
             self.path = path
-            self.isLeft = isLeft
+            self.state = state
         }
     }
 
@@ -116,6 +116,7 @@ public final class ImageExporter: Sendable {
         // A URL of a stranger could have thousands. What is left out keeps the names apart by their hashes.
         names.folders = Array(source.folders(below: item.root).prefix(Self.deepest))
         names.number = item.number
+        names.areSafe = options.safeNames
         names.columns = item.columns
         switch source {
         case .network(let resource): names.host = resource.downloadURL.host
@@ -182,7 +183,7 @@ public final class ImageExporter: Sendable {
                     reason: .outputFailed(detail: "not written: \(path) is a source of this run; use another directory")
                 )
             }
-            return Copy(path: path, isLeft: try !result.writeNow(to: .file(path), options))
+            return Copy(path: path, try result.writeNow(to: .file(path), options))
         }
         throw .processorError(reason: .outputFailed(detail: "not written: another image has its name"))
     }

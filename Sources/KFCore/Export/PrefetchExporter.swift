@@ -65,8 +65,7 @@ extension PrefetchOutcome {
             guard case .success(let image) = results[form].image else { continue }
             if isForgiven { results[form].problem = nil }
             do throws(KingfisherError) {
-                guard let copy = try write(image, form) else { continue }
-                if copy.isLeft { results[form].left = copy.path } else { results[form].output = copy.path }
+                results[form].copy = try write(image, form)
             } catch {
                 results[form].problem = error
             }

@@ -19,21 +19,35 @@ public struct OutputOptions: Sendable {
     public var replaces: Bool
     /// Whether missing parent directories are created.
     public var createsFolders: Bool
+    /// Whether the names of copies have only letters, digits, `-`, `_`, `.` and `+`. Otherwise they keep what file systems
+    /// allow and everyone can see.
+    public var safeNames: Bool
 
     /// Creates the options. By default files are replaced, and the parent directory must exist.
-    public init(replaces: Bool = true, createsFolders: Bool = false) {
+    public init(replaces: Bool = true, createsFolders: Bool = false, safeNames: Bool = false) {
         self.replaces = replaces
         self.createsFolders = createsFolders
+        self.safeNames = safeNames
     }
 }
 
+/// What became of the file of an output.
+public enum OutputState: String, Sendable {
+    /// The image was written.
+    case written
+    /// The file had the same bytes already and was left as it is.
+    case unchanged
+    /// The file existed and was left as it is, so that it may have another image.
+    case left
+}
+
 extension RetrieveImageResult {
-    /// Writes the encoded image. A file that already has the same bytes is left as it is. Returns false if `options` let
-    /// an existing file be. Throws `outputFailed` (4002).
+    /// Writes the encoded image, unless the file has the same bytes already, or exists and `options` let it be. Throws
+    /// `outputFailed` (4002).
     @discardableResult
     public func write(
         to target: OutputTarget, _ options: OutputOptions = OutputOptions()
-    ) async throws(KingfisherError) -> Bool {
+    ) async throws(KingfisherError) -> OutputState {
         try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try writeNow(to: target, options) }
     }
 
@@ -41,17 +55,17 @@ extension RetrieveImageResult {
     @discardableResult
     package func writeNow(
         to target: OutputTarget, _ options: OutputOptions = OutputOptions()
-    ) throws(KingfisherError) -> Bool {
+    ) throws(KingfisherError) -> OutputState {
         guard case .file(let path) = target else {
             try target.write(loadData())
-            return true
+            return .written
         }
         if options.createsFolders, let slash = path.unicodeScalars.lastIndex(of: "/") {
             let folder = String(path.unicodeScalars[..<slash])
             if !folder.isEmpty { try OutputDirectory.make(folder, parents: true) }
         }
-        if !options.replaces, OutputFile.exists(path) { return false }
-        if OutputFile.holds(path, size: facts.bytes, sha256: try digest()) { return true }
+        if !options.replaces, OutputFile.exists(path) { return .left }
+        if OutputFile.holds(path, size: facts.bytes, sha256: try digest()) { return .unchanged }
         let bytes: [UInt8]?
         if case .file = content { bytes = nil } else { bytes = try loadData() }
         let output = try OutputFile.open(path)
@@ -60,7 +74,7 @@ extension RetrieveImageResult {
         } else if case .file(let cached) = content {
             do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
         }
-        return try output.commit(replacing: options.replaces)
+        return try output.commit(replacing: options.replaces) ? .written : .left
     }
 
     /// The SHA-256 of the encoded image, 64 hexadecimal digits. Blocks.

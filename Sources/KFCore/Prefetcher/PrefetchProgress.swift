@@ -24,12 +24,19 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var cancelled = 0
     /// The number of items that were not tried because the run ended before.
     public var notTried = 0
+    /// The number of exported files that were written.
+    public var written = 0
+    /// The number of exported files that had the same bytes already.
+    public var unchanged = 0
     /// The total size of the fetched images, in bytes.
     public var bytes: Int64 = 0
     /// The outlook of the run.
     package var outlook = PrefetchOutlook()
 
     package init() {}
+
+    /// The number of completed items that came from their origin.
+    public var fetched: Int { completed - derived - revalidated - remote }
 
     /// The number of items that have ended.
     public var finished: Int { skipped + failed + completed + cancelled + notTried }
@@ -55,6 +62,8 @@ public struct PrefetchProgress: Sendable, Equatable {
         var (isFetched, isRevalidated, isRemote, isMade) = (false, false, false, false)
         for index in results.indices {
             guard case .success(let image) = results[index].image else { continue }
+            if results[index].copy?.state == .written { written += 1 }
+            if results[index].copy?.state == .unchanged { unchanged += 1 }
             switch image.way {
             case .fetched:
                 isFetched = true
@@ -191,10 +200,8 @@ public struct PrefetchOutcome: Sendable {
 public struct PrefetchResult: Sendable {
     /// The retrieved image, or the error.
     public let image: Result<RetrieveImageResult, KingfisherError>
-    /// The path of the exported copy; nil if there is none.
-    public var output: String?
-    /// The path of a file that existed in the copy's place and was left as it is.
-    public var left: String?
+    /// The exported copy; nil if there is none.
+    public package(set) var copy: ImageExporter.Copy?
     /// The error of storing or exporting a retrieved image.
     package var problem: KingfisherError?
 
@@ -206,7 +213,7 @@ public struct PrefetchResult: Sendable {
 
     /// Whether a copy was written, or the image has warnings.
     package var isWorthTelling: Bool {
-        if output != nil || left != nil { return true }
+        if copy != nil { return true }
         guard case .success(let result) = image else { return false }
         return !result.warnings.isEmpty
     }

@@ -11,6 +11,8 @@ public struct EncodeOptions: Sendable, Equatable {
     /// The quality of lossy formats, from 1 to 100; values outside are clamped. Nil is 85, and 60 for AVIF, whose scale
     /// is another: the files have about the same quality.
     public var quality: Int?
+    /// The qualities of formats that have one of their own.
+    public var qualities: [ImageFormat: Int] = [:]
     /// The colour behind transparent pixels when the format cannot store them.
     public var background: Color?
     /// Whether a JPEG is progressive.
@@ -58,7 +60,15 @@ public struct EncodeOptions: Sendable, Equatable {
 extension EncodeOptions {
     /// The quality for a format, from 1 to 100.
     package func quality(of format: ImageFormat) -> Int {
-        min(max(quality ?? EncodeOptions.usualQuality(of: format), 1), 100)
+        min(max(qualities[format] ?? quality ?? EncodeOptions.usualQuality(of: format), 1), 100)
+    }
+
+    /// The options for one format, whose quality is the only one.
+    package func only(_ format: ImageFormat) -> EncodeOptions {
+        var options = self
+        options.quality = qualities[format] ?? quality
+        options.qualities = [:]
+        return options
     }
 
     /// The quality for a format that nothing else is asked for.

@@ -8,7 +8,10 @@ package struct ProcessorArguments {
     private var values: [String: String] = [:]
 
     /// - Throws: `invalidProcessor` for an unknown or repeated key, for an empty value and for too many values.
-    package init(spec: String, arguments: Substring?, parameters: [String]) throws(ImagingError) {
+    ///   A bare word of `switches` sets the parameter of that name.
+    package init(
+        spec: String, arguments: Substring?, parameters: [String], switches: [String] = []
+    ) throws(ImagingError) {
         self.spec = spec
         self.parameters = parameters
         guard let arguments else { return }
@@ -20,9 +23,12 @@ package struct ProcessorArguments {
             if let equals = text.firstIndex(of: "=") {
                 key = String(text[..<equals].trimmed)
                 value = text[text.index(after: equals)...].trimmed
+                if switches.contains(key) { throw fail("\(key) is a word of its own, without a value") }
                 guard parameters.contains(key) else {
                     throw fail("no argument '\(key)'; it takes \(takes)")
                 }
+            } else if switches.contains(text.lowercased()) {
+                (key, value) = (text.lowercased(), "1")
             } else {
                 guard let next = order.popFirst() else {
                     throw fail("too many arguments at '\(text)'; it takes \(takes)")
@@ -104,6 +110,9 @@ package struct ProcessorArguments {
     /// Returns a size written as `WxH`, `Wx` or `xH`.
     func size(_ key: String, _ example: String) throws(ImagingError) -> SizeSpec {
         let text = try required(key, example)
+        if text.hasSuffix("%"), let size = NumberText.parse(text.dropLast()).flatMap({ SizeSpec(percent: $0) }) {
+            return size
+        }
         if let (width, height) = PairText.split(text) {
             let sides = (NumberText.parse(width), NumberText.parse(height))
             let readable = (width.isEmpty || sides.0 != nil) && (height.isEmpty || sides.1 != nil)
@@ -111,7 +120,7 @@ package struct ProcessorArguments {
         }
         let limit = NumberText.format(SizeSpec.maximum)
         throw fail(
-            "\(key) is '\(text)', but must be like '\(example)', '320x' or 'x240', with sides above 0 and up to \(limit)"
+            "\(key) is '\(text)', but must be like '\(example)', '320x' or 'x240', with sides above 0 and up to \(limit), or '50%'"
         )
     }
 }

@@ -28,7 +28,8 @@ public enum ProcessorParser {
         }
         let arguments = try ProcessorArguments(
             spec: String(text), arguments: colon.map { text[text.index(after: $0)...] },
-            parameters: syntax.parameters.map(\.name))
+            parameters: syntax.parameters.filter { !$0.isSwitch }.map(\.name),
+            switches: syntax.parameters.filter(\.isSwitch).map(\.name))
         return try syntax.make(arguments)
     }
 

@@ -10,6 +10,8 @@ package struct ProcessorSyntax: Sendable {
         /// The parameter in the syntax line, such as `WxH` or `fraction=0.5`.
         let form: String
         package let isOptional: Bool
+        /// Whether the parameter is its name alone.
+        package var isSwitch = false
         /// The words that the parameter accepts; empty when it takes another kind of value.
         package var choices: [String] = []
     }
@@ -71,6 +73,10 @@ extension ProcessorSyntax.Parameter {
         Self(name: name, form: form, isOptional: true)
     }
 
+    fileprivate static func word(_ name: String) -> Self {
+        Self(name: name, form: name, isOptional: true, isSwitch: true)
+    }
+
     fileprivate static func choice<Choice: RawRepresentable & CaseIterable>(
         _ name: String, _ form: String, of type: Choice.Type, isOptional: Bool = false
     ) -> Self where Choice.RawValue == String {
@@ -82,19 +88,22 @@ extension ProcessorSyntax {
     private static let resize = ProcessorSyntax(
         "resize",
         [
-            .required("size", "WxH"),
-            .choice("mode", "none|fit|fill", of: ResizingImageProcessor.Mode.self, isOptional: true),
+            .required("size", "WxH|P%"),
+            .choice("mode", "none|fit|fill", of: ResizingImageProcessor.Mode.self, isOptional: true), .word("shrink"),
         ],
-        "Resize to exactly WxH (none), to fit inside it, or to fill it without cropping; Wx or xH keeps the aspect ratio",
+        "Resize to exactly WxH (none), to fit inside it, or to fill it without cropping; Wx, xH and P% keep the aspect "
+            + "ratio; shrink never enlarges",
         example: "resize:320x240,fit"
     ) { (arguments) throws(ImagingError) in
         ResizingImageProcessor(
-            size: try arguments.size("size", "320x240"), mode: try arguments.choice("mode", default: .none))
+            size: try arguments.size("size", "320x240"), mode: try arguments.choice("mode", default: .none),
+            shrink: arguments.text("shrink") != nil)
     }
 
     private static let downsample = ProcessorSyntax(
-        "downsample", [.required("size", "WxH")],
-        "Shrink so that no side is longer than the larger of W and H; never enlarge", example: "downsample:640x640"
+        "downsample", [.required("size", "WxH|P%")],
+        "Shrink so that no side is longer than the larger of W and H, or to P%; never enlarge",
+        example: "downsample:640x640"
     ) { (arguments) throws(ImagingError) in
         DownsamplingImageProcessor(size: try arguments.size("size", "320x240"))
     }

@@ -1,4 +1,4 @@
-/// Resizes an image with Lanczos-3; enlarges too.
+/// Resizes an image with Lanczos-3; enlarges too, unless it only shrinks.
 public struct ResizingImageProcessor: ImageProcessor, Equatable {
     /// The treatment of the aspect ratio.
     public enum Mode: String, Sendable, CaseIterable {
@@ -19,22 +19,26 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
     public let size: SizeSpec
     /// The treatment of the aspect ratio.
     public let mode: Mode
+    /// Whether an image that would be enlarged keeps its size; a stretched one, the side that would grow.
+    public let shrink: Bool
 
     /// Kingfisher's `init(referenceSize:mode:)`: takes both sides in points, at most ``SizeSpec/maximum``.
     ///
     /// Zero, negative sides and NaN become 1.
-    public init(width: Double, height: Double, mode: Mode = .none) {
-        self.init(size: SizeSpec(possible: width, height), mode: mode)
+    public init(width: Double, height: Double, mode: Mode = .none, shrink: Bool = false) {
+        self.init(size: SizeSpec(possible: width, height), mode: mode, shrink: shrink)
     }
 
     /// Makes a processor; by default it stretches.
-    public init(size: SizeSpec, mode: Mode = .none) {
+    public init(size: SizeSpec, mode: Mode = .none, shrink: Bool = false) {
         self.size = size
         self.mode = mode
+        self.shrink = shrink
     }
 
     public var identifier: String {
-        size.width == nil || size.height == nil ? "resize:\(size.text)" : "resize:\(size.text),\(mode.rawValue)"
+        "resize:\(size.text)" + (size.width == nil || size.height == nil ? "" : ",\(mode.rawValue)")
+            + (shrink ? ",shrink" : "")
     }
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
@@ -44,6 +48,19 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
     }
 
     package func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
+        let target = freeSize(width: width, height: height, scaleFactor: scaleFactor)
+        guard shrink, target.width > width || target.height > height else { return target }
+        let isStretched = mode == .none && size.width != nil && size.height != nil
+        return isStretched
+            ? PixelSize(width: min(width, target.width), height: min(height, target.height))
+            : PixelSize(width: width, height: height)
+    }
+
+    /// The size without regard to `shrink`.
+    private func freeSize(width: Int, height: Int, scaleFactor: Double) -> PixelSize {
+        if let percent = size.percent {
+            return pixels(Double(width) * percent / 100, Double(height) * percent / 100)
+        }
         let (w, h) = size.scaled(scaleFactor)
         let (sourceWidth, sourceHeight) = (Double(width), Double(height))
         switch (w, h) {

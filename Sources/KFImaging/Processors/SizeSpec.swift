@@ -1,14 +1,26 @@
-/// A size in points in which one side may be open, as in `320x240`, `320x` or `x240`.
+/// A size in points in which one side may be open, as in `320x240`, `320x` or `x240`, or a share of the image's own, as in
+/// `50%`.
 public struct SizeSpec: Sendable, Equatable {
     /// The width in points; nil when it follows from the height.
     public let width: Double?
     /// The height in points; nil when it follows from the width.
     public let height: Double?
-    /// The form in identifiers, `WxH`.
+    /// The share of each side of the image, in percent; nil for a size in points.
+    public let percent: Double?
+    /// The form in identifiers, `WxH` or `P%`.
     package let text: String
 
     /// The largest side.
     public static let maximum = 65_535.0
+    /// The largest share, in percent.
+    public static let maximumPercent = 1000.0
+
+    /// Nil for a share that is not above 0 and at most ``maximumPercent``.
+    public init?(percent: Double) {
+        guard percent > 0, percent <= SizeSpec.maximumPercent else { return nil }
+        (width, height, self.percent) = (nil, nil, percent)
+        text = NumberText.format(percent) + "%"
+    }
 
     /// Nil without a side, and for a side that is not above 0 and at most ``maximum``.
     public init?(width: Double?, height: Double?) {
@@ -16,8 +28,7 @@ public struct SizeSpec: Sendable, Equatable {
         for side in [width, height].compactMap({ $0 }) {
             guard side.isFinite, side > 0, side <= SizeSpec.maximum else { return nil }
         }
-        self.width = width
-        self.height = height
+        (self.width, self.height, percent) = (width, height, nil)
         text = Self.text(width, height)
     }
 
@@ -25,6 +36,7 @@ public struct SizeSpec: Sendable, Equatable {
     init(possible width: Double, _ height: Double) {
         self.width = Self.possible(width)
         self.height = Self.possible(height)
+        percent = nil
         text = Self.text(self.width, self.height)
     }
 

@@ -132,13 +132,31 @@ package enum OutputName {
         return ImageFormat.allCases.first { $0.fileExtension == ending || $0.rawValue == ending }
     }
 
-    /// Returns a name with its extension, made safe: a long name keeps its extension.
-    static func safeName(_ name: String) -> String {
+    /// Returns the name with the extension of a format in place of a misspelt one; nil for any other name.
+    package static func likely(_ path: String) -> String? {
+        guard format(of: path) == nil, let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else {
+            return nil
+        }
+        let ending = path[path.index(after: dot)...].lowercased()
+        let known = ImageFormat.allCases.filter(\.isEncodable).flatMap { [$0.fileExtension, $0.rawValue] }
+        return NearestName.to(ending, in: known).map { path[...dot] + $0 }
+    }
+
+    /// Returns a name with its extension as `kept` does: a long name keeps its extension.
+    static func keptName(_ name: String, _ isSafe: Bool) -> String {
         let scalars = name.unicodeScalars
         guard let dot = scalars.lastIndex(of: "."), dot != scalars.startIndex, name[dot...].utf8.count <= 16 else {
-            return safe(name)
+            return kept(name, isSafe)
         }
-        return safe(String(name[..<dot])) + "." + safe(String(name[scalars.index(after: dot)...]))
+        return kept(String(name[..<dot]), isSafe) + "." + kept(String(name[scalars.index(after: dot)...]), isSafe)
+    }
+
+    /// Returns the stem with all characters that file systems allow; with `isSafe`, as `safe` does. Slashes, control and
+    /// invisible characters become `_`, and so does a tilde at the beginning.
+    static func kept(_ stem: String, _ isSafe: Bool) -> String {
+        if isSafe { return safe(stem) }
+        let name = cut(stem) { $0 != "/" && VisibleText.isHarmless($0) }
+        return name.unicodeScalars.first == "~" ? "_" + String(name.unicodeScalars.dropFirst()) : name
     }
 
     /// Returns whether the text can be part of a file name unchanged.
@@ -147,12 +165,17 @@ package enum OutputName {
     /// Returns the stem with letters, digits, `-`, `_`, `.` and `+`; all other characters become `_`, invisible letters
     /// included.
     static func safe(_ stem: String) -> String {
+        cut(stem) { scalar in
+            (scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+                || "-_.+".unicodeScalars.contains(scalar)) && !scalar.properties.isDefaultIgnorableCodePoint
+        }
+    }
+
+    /// Returns the stem with `_` for what is not `kept`, not too long, and without dots at the beginning.
+    private static func cut(_ stem: String, _ kept: (Unicode.Scalar) -> Bool) -> String {
         var result = ""
         for scalar in stem.unicodeScalars {
-            let isPlain =
-                (scalar.properties.isAlphabetic || scalar.properties.numericType != nil
-                    || "-_.+".unicodeScalars.contains(scalar)) && !scalar.properties.isDefaultIgnorableCodePoint
-            let next: Unicode.Scalar = isPlain ? scalar : "_"
+            let next: Unicode.Scalar = kept(scalar) ? scalar : "_"
             if result.utf8.count + UTF8.width(next) > longestStem { break }
             result.unicodeScalars.append(next)
         }

@@ -26,6 +26,8 @@ public struct OutputTemplate: Sendable {
         package var number = 0
         package var columns: [String: String] = [:]
         package var variant: String?
+        /// Whether names have only letters, digits, `-`, `_`, `.` and `+`.
+        package var areSafe = false
         /// The extension that is expected.
         package var ending = unknown
 
@@ -33,6 +35,8 @@ public struct OutputTemplate: Sendable {
         package static let unknown = "\u{0}"
 
         package init() {}
+
+        fileprivate var keptFolders: [String] { folders.map { OutputName.kept($0, areSafe) } }
     }
 
     /// The values of the other fields, which the retrieved image gives. `sha256` is that of the bytes, and `hash` the SHA-256
@@ -175,14 +179,13 @@ public struct OutputTemplate: Sendable {
     private static func text(_ field: Field, _ names: Names, _ found: Findings?) -> String {
         let text: String? =
             switch field {
-            case .stem: OutputName.safe(names.stem)
-            case .name: OutputName.safeName(names.name)
-            case .path:
-                (names.folders.map(OutputName.safe) + [OutputName.safeName(names.name)]).joined(separator: "/")
-            case .folder: names.folders.map(OutputName.safe).joined(separator: "/")
+            case .stem: OutputName.kept(names.stem, names.areSafe)
+            case .name: OutputName.keptName(names.name, names.areSafe)
+            case .path: (names.keptFolders + [OutputName.keptName(names.name, names.areSafe)]).joined(separator: "/")
+            case .folder: names.keptFolders.joined(separator: "/")
             case .host: names.host.isEmpty ? "local" : OutputName.safe(names.host)
             case .index(let digits): names.number.digits(digits)
-            case .column(let name): OutputName.safe(names.columns[name] ?? "")
+            case .column(let name): OutputName.kept(names.columns[name] ?? "", names.areSafe)
             case .variant: names.variant.map(OutputName.safe) ?? ""
             case .ext: found?.facts.format.fileExtension ?? names.ending
             case .width: found.map { "\($0.facts.width ?? 0)" }

@@ -3,6 +3,11 @@ extension Connection {
     private static let add = Query("INSERT OR IGNORE INTO tags (entry, name) VALUES (?1, ?2)")
     private static let remove = Query("DELETE FROM tags WHERE entry = ?1")
     private static let ofEntry = Query("SELECT name FROM tags WHERE entry = ?1 ORDER BY name")
+    private static let shares = Query(
+        """
+        SELECT t.name, count(*), CAST(total(e.size) AS INTEGER) FROM tags t JOIN entries e ON e.id = t.entry
+        GROUP BY t.name ORDER BY t.name
+        """)
     private static let stray = Query(
         "SELECT DISTINCT entry FROM tags WHERE entry NOT IN (SELECT id FROM entries) ORDER BY entry LIMIT ?1")
 
@@ -20,6 +25,12 @@ extension Connection {
         try hasTags ? all(Self.ofEntry, row) { $0.text(0) } : []
     }
 
+    /// Returns the entries of each tag, in the order of names.
+    func tagShares() throws(StorageError) -> [CacheShare] {
+        guard try hasTags else { return [] }
+        return try all(Self.shares) { CacheShare(name: $0.text(0), entries: Int($0.count(1)), bytes: $0.count(2)) }
+    }
+
     func removeTags(row: Int64) throws(StorageError) {
         if try hasTags { try run(Self.remove, row) }
     }
@@ -31,6 +42,11 @@ extension Connection {
 }
 
 extension DiskStorage {
+    /// Returns the entries of each tag, in the order of names.
+    package func tags() throws(StorageError) -> [CacheShare] {
+        try read { connection throws(StorageError) in try connection.tagShares() }
+    }
+
     /// The number of entries that one transaction tags.
     private static let taggedAtOnce = 1024
 

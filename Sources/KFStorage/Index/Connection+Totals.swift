@@ -22,9 +22,9 @@ public struct CacheTotals: Sendable, Equatable {
     package init() {}
 }
 
-/// The entries with one label: a host, a format or an age.
+/// The entries with one label: a host, a format, an age or a tag.
 public struct CacheShare: Sendable, Equatable {
-    /// The host, the format or the age.
+    /// The host, the format, the age or the tag.
     public let name: String
     /// The number of entries.
     public let entries: Int

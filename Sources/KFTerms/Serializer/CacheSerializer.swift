@@ -93,7 +93,7 @@ public struct FormatIndicatedCacheSerializer: CacheSerializer {
     /// Creates a serializer. `format` must be one that kf can write.
     public init(format: ImageFormat, options: EncodeOptions = EncodeOptions()) {
         self.format = format
-        self.options = options
+        self.options = options.only(format)
     }
 
     public var identifier: String { EncodingIdentifier.text(format: format, options) }
@@ -125,6 +125,8 @@ enum EncodingIdentifier {
         if let quality = format.map({ options.quality(of: $0) }) ?? options.quality {
             add("quality", "\(quality)", if: format != .png && format != .gif)
         }
+        let own = options.qualities.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key):\($0.value)" }
+        add("qualities", own.joined(separator: "+"), if: !own.isEmpty)
         if let background = options.background { parts.append("background=\(background.hexadecimal)") }
         add("progressive", "1", if: options.progressive)
         add("chroma", options.chromaSubsampling.rawValue, if: options.chromaSubsampling != usual.chromaSubsampling)
@@ -151,7 +153,8 @@ public struct ProcessingChain: Sendable {
 
     private static let step = "encode"
     private static let parameters = [
-        "format", "quality", "background", "progressive", "chroma", "level", "lossless", "effort", "speed", "srgb",
+        "format", "quality", "qualities", "background", "progressive", "chroma", "level", "lossless", "effort", "speed",
+        "srgb",
         "metadata", "strip",
     ]
 
@@ -188,6 +191,12 @@ public struct ProcessingChain: Sendable {
         let arguments = try ProcessorArguments(
             spec: String(step), arguments: colon.map { step[step.index(after: $0)...] }, parameters: parameters)
         var options = encoding
+        for part in arguments.text("qualities")?.split(separator: "+") ?? [] {
+            guard let (format, quality) = EncodeOptions.ownQuality(part, ":") else {
+                throw arguments.fail("qualities are such as 'webp:80+jpeg:85', not '\(part)'")
+            }
+            options.qualities[format] = quality
+        }
         if arguments.text("quality") != nil {
             options.quality = Int(try arguments.number("quality", in: 1...100, default: 85))
         }
@@ -233,6 +242,19 @@ public struct ProcessingChain: Sendable {
 }
 
 extension EncodeOptions {
+    /// The formats that have a quality.
+    private static let lossy: [ImageFormat] = [.jpeg, .webp, .avif]
+
+    /// Reads the quality of one format, such as `webp=80`; nil for any other text.
+    package static func ownQuality(_ text: Substring, _ mark: Character) -> (ImageFormat, Int)? {
+        let parts = text.split(separator: mark, omittingEmptySubsequences: false)
+        let name = parts[0].lowercased()
+        guard parts.count == 2, let quality = Int(parts[1]), (1...100).contains(quality),
+            let format = lossy.first(where: { $0.rawValue == name || $0.fileExtension == name })
+        else { return nil }
+        return (format, quality)
+    }
+
     /// Returns whether bytes of this format satisfy these options once their metadata is removed.
     func onlyStrips(_ format: ImageFormat) -> Bool {
         var others = self
@@ -243,7 +265,7 @@ extension EncodeOptions {
     /// Returns whether bytes of this format already satisfy these options. Options that only affect encoding
     /// (background, speed, kept metadata) do not require it.
     func keepsBytes(of format: ImageFormat) -> Bool {
-        var asked = self
+        var asked = only(format)
         if asked.quality == EncodeOptions.usualQuality(of: format) { asked.quality = nil }
         asked.background = nil
         asked.speed = EncodeOptions().speed

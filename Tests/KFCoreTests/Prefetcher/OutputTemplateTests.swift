@@ -30,7 +30,7 @@ struct OutputTemplateTests {
         arguments: [
             ("{stem}-{hash12}.{ext}", "cat-0123456789ab.jpg"), ("{host}/{index}.{format}", "example.com_8080/7.jpeg"),
             ("{width}x{height}-{variant}", "20x10-small"), ("a{hash1}", "a0"), ("{name}", "cat.jpeg"),
-            ("{dir}/{stem}.{ext}", "a/b_c/cat.jpg"), ("{path}", "a/b_c/cat.jpeg"), ("{index:04}", "0007"),
+            ("{dir}/{stem}.{ext}", "a/b c/cat.jpg"), ("{path}", "a/b c/cat.jpeg"), ("{index:04}", "0007"),
             ("{id}-{column:Shop name}", "12-A_B"), ("{sha256}.x", String(repeating: "ab", count: 32) + ".x"),
         ])
     func fields(template: String, name: String) throws {
@@ -114,7 +114,17 @@ struct OutputTemplateTests {
 
     @Test("A long name keeps its extension")
     func longName() {
-        let name = OutputName.safeName(String(repeating: "x", count: 300) + ".jpeg")
-        #expect(name.utf8.count < 120 && name.hasSuffix(".jpeg"))
+        for isSafe in [true, false] {
+            let name = OutputName.keptName(String(repeating: "x", count: 300) + ".jpeg", isSafe)
+            #expect(name.utf8.count < 120 && name.hasSuffix(".jpeg"))
+        }
+    }
+
+    @Test("A name keeps what everyone can see")
+    func kept() {
+        let name = "my cat's (1) 50% & more, ü.v2"
+        #expect(OutputName.kept(name, false) == name)
+        #expect(OutputName.kept(name, true) == "my_cat_s__1__50____more__ü.v2")
+        #expect(OutputName.kept("../a/b\u{0}c\nd\u{202E}e\u{200B}f", false) == "_a_b_c_d_e_f")
     }
 }
