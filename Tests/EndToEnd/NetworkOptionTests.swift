@@ -29,6 +29,98 @@ import Testing
         #expect(request.header("Authorization") == "Basic \(Data("ann:pa ss".utf8).base64EncodedString())")
     }
 
+    @Test("The trace of the caller reaches the origin and no cache key")
+    func trace() async throws {
+        let server = try pictures()
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        _ = try await kf.with(["TRACEPARENT": trace]).run("fetch", server.url("/a.png"), "-q")
+        #expect(server.requests.map { $0.header("traceparent") } == [trace])
+        #expect(try await kf.run("fetch", server.url("/a.png"), "--json").item().status == "disk")
+        for wrong in ["x", trace + "\r\nX-A: b", trace.uppercased()] {
+            _ = try await kf.with(["TRACEPARENT": wrong]).run("fetch", server.url("/a.png"), "--force-refresh", "-q")
+            #expect(server.requests.last?.header("traceparent") == nil)
+        }
+    }
+
+    @Test("A certificate opens what asks for it, for its owner alone")
+    func clientCertificate() async throws {
+        let certificates = try await TestCertificates.shared
+        let good = certificates.identity(.wrongHost)
+        let files = try TemporaryDirectory()
+        try files.write("a.png", Data(body))
+        let server = try FileServer(
+            files: files,
+            configuration: ["ssl_client_certificate \(certificates.authority);", "ssl_verify_client on;"],
+            identity: certificates.identity(.good))
+        let url = server.secureURL("a.png")
+        let own = ["--cacert", certificates.authority, "--cert", good.certificate, "--cert-key", good.key]
+        let item = try await kf.run(["fetch", url, "--json"] + own).item()
+        #expect(item.status == "fetched" && item.path != nil, "\(item)")
+        #expect(try await kf.run(["cache", "path", url] + own.prefix(4)).output == "\(item.path ?? "")\n")
+        let other = try await kf.run("fetch", url, "--cacert", certificates.authority)
+        #expect(other.status == 1 && kf.cachedObjects().count == 1, "\(other)")
+        for wrong in [["--cert", "none.pem"], ["--cert-key", good.key]] {
+            #expect(try await kf.run(["fetch", "https://h/a.png"] + wrong).status == 2)
+        }
+    }
+
+    @Test("An alternative may be a file")
+    func alternativeFile() async throws {
+        let server = try FaultServer { _ in [.reply("404 Not Found", body: [])] }
+        let file = FixturesDirectory.path("png/grey.png")
+        let result = try await kf.run("fetch", server.url("/a.png"), "--alternative", file, "-o", "-")
+        #expect(try result.status == 0 && result.standardOutput == FixturesDirectory.named("png/grey.png").data)
+        #expect(try await kf.run("fetch", server.url("/a.png"), "--alternative", "missing.png").status == 2)
+    }
+
+    @Test("Another image is written for one that failed", arguments: ["fetch", "prefetch"])
+    func onFailure(command: String) async throws {
+        let server = try FaultServer { [body] request in
+            request.path == "/good.png" ? [.reply(body: body)] : [.reply("404 Not Found", body: [])]
+        }
+        let urls = ["/good.png", "/gone.png"].map { server.url($0) }
+        let file = FixturesDirectory.path("png/grey.png")
+        func run(_ options: String...) async throws -> CommandResult {
+            let options = ["-P", "out", "--retry", "0", "-p", "resize:40x", "--on-failure", file, "--json"] + options
+            return command == "fetch"
+                ? try await kf.run([command] + urls + options)
+                : try await kf.run([command, "-"] + options, input: Data(urls.joined(separator: "\n").utf8))
+        }
+        for (options, status) in [([String](), 1), (["--allow-failures"], 0)] as [([String], Int32)] {
+            let result = try await run(options.first ?? "--no-allow-failures")
+            #expect(result.status == status, "\(result)")
+            let items = try result.items()
+            let failed = try #require(items.first { $0.source == urls[1] })
+            #expect(failed.status == "failed" && failed.output == "out/gone.png" && failed.error?.code == 2002)
+            let expected = try await kf.run("fetch", file, "-p", "resize:40x", "-o", "-").standardOutput
+            #expect(try kf.contents("out/gone.png") == expected)
+            #expect(TemporaryDirectory.files(in: kf.home.path("out")) == ["gone.png", "good.png"])
+        }
+        #expect(try await kf.run("fetch", urls[1], "--retry", "0", "--on-failure", file, "-o", "one.png").status == 1)
+        #expect(try kf.contents("one.png") == FixturesDirectory.named("png/grey.png").data)
+        for wrong in [["--on-failure", file], ["--on-failure", "missing.png", "-P", "out"]] {
+            #expect(try await kf.run(["fetch", urls[1]] + wrong).status == 2)
+        }
+    }
+
+    @Test("All downloads together keep to a rate", arguments: [1, 24])
+    func limitRate(count: Int) async throws {
+        // One of some 400 KB, or as many bytes in small ones.
+        let size = try FixturesDirectory.bytes("png/grey.png").count
+        let large =
+            try FixturesDirectory.bytes("png/grey.png") + [UInt8](repeating: 0, count: count == 1 ? 23 * size : 0)
+        let server = try FaultServer { _ in [.reply(body: large)] }
+        let urls = (0..<count).map { server.url("/\($0).png") }
+        let free = try await kf.run(["fetch", "-q", "--force-refresh"] + urls)
+        let bound = try await kf.run(["fetch", "-q", "--force-refresh", "--limit-rate", "200K/s"] + urls)
+        #expect(free.status == 0 && bound.status == 0, "\(bound)")
+        let seconds = Double(24 * size) / Double(200 << 10)
+        #expect(bound.wall > .seconds(seconds * 0.7) && free.wall < bound.wall, "\(seconds) s: \(bound.wall)")
+        for wrong in ["0", "100", "fast", "-1"] {
+            #expect(try await kf.run("fetch", "x.png", "--limit-rate", wrong).status == 2)
+        }
+    }
+
     @Test("A cookie jar keeps cookies between runs")
     func cookieJar() async throws {
         let server = try FaultServer { [body] _ in

@@ -28,7 +28,8 @@ extension EndToEnd {
             "IdentityTests": ["netrc", "user"],
             "NetworkFault": ["max-time"],
             "NetworkOptionTests": [
-                "alternative", "cache-policy", "cookie-jar", "deny-private", "expire", "header", "max-bytes",
+                "allow-failures", "cert", "cert-key", "limit-rate", "on-failure", "alternative", "cache-policy",
+                "cookie-jar", "deny-private", "expire", "header", "max-bytes",
                 "max-redirects", "proxy", "retry", "retry-delay", "revalidate", "scale", "stale-if-error",
                 "stale-while-revalidate", "user-agent",
             ],

@@ -6,9 +6,12 @@ import KFCore
 /// value into the request's options.
 extension Options {
     static let network: [OptionSpec] = [
-        jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, alternative.spec, header.spec, user.spec,
-        netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, trustedHost.spec, maxRedirects.spec,
-        maxBytes.spec, denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, deadline.spec, progress.spec,
+        jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, alternative.spec, onFailure.spec,
+        allowFailures.spec, header.spec, user.spec,
+        netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, cert.spec, certKey.spec, trustedHost.spec,
+        maxRedirects.spec,
+        maxBytes.spec, denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, limitRate.spec, deadline.spec,
+        progress.spec,
     ]
 
     static let jobs = Option(
@@ -39,15 +42,20 @@ extension Options {
             }),
         byDefault: "exponential:1s", help: "Delay between retries: 3s, accumulated:3s or exponential:1s")
     static let alternative = Option(
-        "alternative", .network, value: "URL",
+        "alternative", .network, value: "URL|FILE",
         .each(
             ValueReader<Source> { (given) throws(UsageError) in
-                do throws(KingfisherError) { return .network(try RequestURL(given.text)) } catch {
+                do throws(KingfisherError) { return try SourceArgument.source(given.text) } catch {
                     let shown = RequestURL.redacted(given.text)
                     throw UsageError(message: "--alternative \(shown): \(error.message)\(given.origin.note)")
                 }
             }),
-        secret: .userInfo, help: "Fallback URL, used when the source fails; another origin gets no credentials")
+        secret: .userInfo, help: "Fallback, used when the source fails; another origin gets no credentials")
+    static let onFailure = Option<String?>(
+        "on-failure", .network, value: "FILE", .one(.text(needs: "an image")),
+        help: "Write this image, processed alike, in place of one that failed")
+    static let allowFailures = Option(
+        "allow-failures", .network, .flag, help: "End with 0 in place of 1 when images failed")
     static let header = Option<[(name: String, value: String)]>(
         "header", short: "H", .network, value: "NAME: VALUE",
         OptionForm(absent: [], isRepeatable: true) { (given) throws(UsageError) in
@@ -106,6 +114,11 @@ extension Options {
     static let cacert = Option<String?>(
         "cacert", .network, value: "FILE", .one(.text), decidesEntry: true,
         help: "Certificate authorities to trust (PEM), instead of the system's")
+    static let cert = Option<String?>(
+        "cert", .network, value: "FILE", .one(.text), decidesEntry: true,
+        help: "Client certificate (PEM or .p12), for servers that ask for one")
+    static let certKey = Option<String?>(
+        "cert-key", .network, value: "FILE", .one(.text), help: "Private key of --cert, if its file has none")
     static let trustedHost = Option(
         "trusted-host", .network, value: "HOST", .each(ValueReader.text.map { $0.lowercased() }), decidesEntry: true,
         help: "Accept any certificate of this host")
@@ -134,6 +147,13 @@ extension Options {
             return number / span
         },
         help: "Maximum request rate for each host: 5/s, 90/m (minute) or 1000/h")
+    static let limitRate = Option<Int64?>(
+        "limit-rate", .network, value: "BYTES/s",
+        .one("at least 1K, such as 500K or 2M/s") { text in
+            let number = text.hasSuffix("/s") ? String(text.dropLast(2)) : text
+            return ValueText.size(number).flatMap { $0 >= 1024 ? $0 : nil }
+        },
+        help: "Maximum rate of all downloads together")
     static let deadline = Option<Duration?>(
         "deadline", .network, value: "TIME", .one(.duration),
         help: "Start no new download after this time; running ones get one --timeout more; 0 is no limit")

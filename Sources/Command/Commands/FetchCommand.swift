@@ -33,6 +33,7 @@ struct FetchCommand: Sendable {
         }
         destination.exporter?.protect(sources.map(\.text))
         try settings.checkKey(sources.map(\.text))
+        try settings.checkOnFailure(destination)
         screen = show ? Screen(arguments.environment) : nil
         if show {
             guard screen != nil else {
@@ -72,7 +73,12 @@ struct FetchCommand: Sendable {
                 figures.progress.outlook.waiting = count - first
                 figures.size = count > 1 ? nil : 0
             }
-            let prefetcher = prefetcher(manager, bar, elapsed: start.duration(to: .now))
+            var standIns: [RetrieveImageResult] = []
+            do throws(KingfisherError) { standIns = try settings.imagesOnFailure(manager) } catch {
+                common.report(error, for: "--on-failure")
+                return .usage
+            }
+            let prefetcher = prefetcher(manager, bar, standIns, elapsed: start.duration(to: .now))
             // Whatever holds the run up, it ends within a second: a partial download is kept for the next run.
             let interrupts = Interrupts(
                 patience: .milliseconds(900),
@@ -102,6 +108,7 @@ struct FetchCommand: Sendable {
         progress?.end()
         if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
+        settings.forgive(&status)
         if common.json {
             Terminal.print(
                 JSONObject(summary: (sources.count, outputs, manager.cache), Self.summary, status: status).json)
@@ -163,7 +170,9 @@ struct FetchCommand: Sendable {
             ImageExporter.Item(number: index + 1, root: sources[index].root))
     }
 
-    private func prefetcher(_ manager: KingfisherManager, _ bar: ProgressBar, elapsed: Duration) -> ImagePrefetcher {
+    private func prefetcher(
+        _ manager: KingfisherManager, _ bar: ProgressBar, _ standIns: [RetrieveImageResult], elapsed: Duration
+    ) -> ImagePrefetcher {
         var configuration = ImagePrefetcher.Configuration()
         configuration.maxConcurrentDownloads = settings.jobs
         configuration.maxPerHost = settings.maxPerHost
@@ -172,7 +181,7 @@ struct FetchCommand: Sendable {
         // The results of items that have ended wait for those before them with open files.
         configuration.maxItemsAhead = DescriptorLimit.bound(settings.jobs * 2)
         configuration.fillsCache = false
-        configuration.exporter = FetchExporter(self, manager.cache)
+        configuration.exporter = FetchExporter(self, manager.cache, standIns)
         var forms = settings.variants.map(\.options)
         if sources.count == 1, settings.progress == .bar {
             forms[0].progress = { received, total in
@@ -275,9 +284,11 @@ final class OutputCounts: Sendable {
 private final class FetchExporter: PrefetchExporter {
     private let command: FetchCommand
     private let cache: ImageCache
+    private let standIns: [RetrieveImageResult]
 
-    init(_ command: FetchCommand, _ cache: ImageCache) {
+    init(_ command: FetchCommand, _ cache: ImageCache, _ standIns: [RetrieveImageResult]) {
         self.command = command
+        self.standIns = standIns
         self.cache = cache
     }
 
@@ -292,7 +303,7 @@ private final class FetchExporter: PrefetchExporter {
 
     func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
         // The image is reported, stored or not.
-        outcome.exported(isForgiven: true) { image, form throws(KingfisherError) in
+        outcome.exported(isForgiven: true, standIns: standIns) { image, form throws(KingfisherError) in
             let copy = try command.destination.write(image, form: form, outcome.item.claim)
             if copy == nil, image.isOfNoUse, let problem = try cache.diskProblemNow() { throw problem }
             return copy

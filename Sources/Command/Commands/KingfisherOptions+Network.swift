@@ -20,6 +20,12 @@ extension KingfisherOptions {
         request.proxy = try arguments[Options.proxy]
         request.caFile = try arguments[Options.cacert]
         if let file = request.caFile { try Self.check(file, R_OK, for: Options.cacert.spec) }
+        request.responderIdentity = try CertificateResponder(arguments)?.cacheIdentity
+        if let trace = arguments.environment["TRACEPARENT"], TraceContext.isValid(trace),
+            !request.headers.contains(where: { $0.name.lowercased() == "traceparent" })
+        {
+            request.headers.append(("traceparent", trace))
+        }
         request.trustedHosts = Set(try arguments[Options.trustedHost])
         request.forcesHTTP11 = try arguments[Options.http11]
         request.deniesPrivateAddresses = try arguments[Options.denyPrivate]
@@ -33,8 +39,43 @@ extension KingfisherOptions {
     }
 
     /// Throws if the file or directory cannot be read. Otherwise each transfer would fail for the same reason.
-    private static func check(_ path: String, _ mode: Int32, for option: OptionSpec) throws(UsageError) {
+    static func check(_ path: String, _ mode: Int32, for option: OptionSpec) throws(UsageError) {
         guard path.withPath({ access($0, mode) }) != 0 else { return }
         throw UsageError(message: "--\(option.name): \(path): \(String(cString: strerror(errno)))")
+    }
+}
+
+/// Presents the client certificate of `--cert` to the servers that ask for one.
+final class CertificateResponder: AuthenticationChallengeResponsible {
+    private let certificate: ClientCertificate
+    /// Images that the certificate opens belong to its owner.
+    let cacheIdentity: String?
+
+    /// Nil without `--cert`.
+    init?(_ arguments: ParsedArguments) throws(UsageError) {
+        let (file, key) = (try arguments[Options.cert], try arguments[Options.certKey])
+        guard let file else {
+            if key != nil { throw UsageError(message: "--cert-key needs --cert") }
+            return nil
+        }
+        try KingfisherOptions.check(file, R_OK, for: Options.cert.spec)
+        if let key { try KingfisherOptions.check(key, R_OK, for: Options.certKey.spec) }
+        certificate = ClientCertificate(file: file, keyFile: key)
+        do throws(KingfisherError) { cacheIdentity = "cert-" + (try ImageCache.sha256(ofFile: file)) } catch {
+            throw UsageError(message: "--cert: \(error.message)")
+        }
+    }
+
+    func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer {
+        challenge.kind == .clientCertificate ? .useClientCertificate(certificate) : .performDefaultHandling
+    }
+}
+
+/// The trace that a program is part of, after W3C Trace Context.
+private enum TraceContext {
+    static func isValid(_ text: String) -> Bool {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.map(\.utf8.count) == [2, 32, 16, 2]
+            && parts.joined().utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
 }

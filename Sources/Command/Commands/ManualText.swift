@@ -62,6 +62,7 @@ enum ManualText {
             "The time between two lines of progress where standard error is not a terminal (default 30s).",
         "XDG_CACHE_HOME, XDG_CONFIG_HOME, HOME": "The places of the cache and the config file; see FILES.",
         "http_proxy, https_proxy, all_proxy, no_proxy": "Proxies, as curl reads them.",
+        "TRACEPARENT": "The trace of the caller (W3C Trace Context), sent with requests to origins.",
         "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN":
             "The key for --remote s3://BUCKET. Without it, requests are not signed.",
         "AWS_REGION, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL":

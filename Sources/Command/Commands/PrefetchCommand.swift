@@ -30,6 +30,7 @@ struct PrefetchCommand: Sendable {
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
         }
+        try settings.checkOnFailure(destination)
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
         options.copyColumns = destination.exporter?.columns ?? []
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
@@ -114,6 +115,13 @@ struct PrefetchCommand: Sendable {
             bar.end()
             manager.cache.discardTemporaries()
         }
+        do throws(KingfisherError) {
+            let images = try settings.imagesOnFailure(manager)
+            destination.exporter?.write(onFailure: images)
+        } catch {
+            common.report(error, for: "--on-failure")
+            return .usage
+        }
         do throws(KingfisherError) { try prefetcher.prepare() } catch {
             common.report(error, for: nil)
             return .cacheFailed
@@ -132,6 +140,7 @@ struct PrefetchCommand: Sendable {
         status.raise(to: conclude(report))
         status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
+        settings.forgive(&status)
         summarize((report, start.duration(to: .now), manager.cache), status)
         return status
     }

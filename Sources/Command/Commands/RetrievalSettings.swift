@@ -9,6 +9,10 @@ struct RetrievalSettings: Sendable {
     let maxPerHost: Int
     /// Requests per second to one host.
     let rate: Double?
+    /// Bytes per second over all hosts.
+    private let limitRate: Int64?
+    /// The bytes per second that each transfer has at least.
+    private static let leastRate: Int64 = 16 << 10
     let deadline: Duration?
     let progress: ProgressBar.Style
     /// Whether progress is shown from the first moment, also that of one image.
@@ -18,6 +22,10 @@ struct RetrievalSettings: Sendable {
     let notStored: String?
     /// The cache key of the one source, in place of the source's own key.
     let key: String?
+    /// The image to write in place of one that failed.
+    private let onFailure: String?
+    private let allowsFailures: Bool
+    private let certificate: CertificateResponder?
     private let isReadOnly: Bool
     private let lowerLayers: [String]
     private let remotes: RemoteSettings
@@ -64,8 +72,11 @@ struct RetrievalSettings: Sendable {
         variants = try Variant.all(arguments, options)
         notStored = try Self.notStored(arguments, variants)
         key = try arguments[Options.key]
-        jobs = try arguments[Options.jobs]
+        // Slower transfers would look like stalled ones.
+        let most = try arguments[Options.limitRate].map { max(1, Int(clamping: $0 / Self.leastRate)) } ?? .max
+        jobs = min(most, try arguments[Options.jobs])
         rate = try arguments[Options.rate]
+        limitRate = try arguments[Options.limitRate]
         deadline = try arguments[Options.deadline].flatMap { $0 == .zero ? nil : $0 }
         let choice = try arguments[Options.progress]
         let interval = arguments.environment["KF_PROGRESS_INTERVAL"].flatMap(ValueText.milliseconds) ?? 30_000
@@ -80,7 +91,40 @@ struct RetrievalSettings: Sendable {
         verifies = try arguments[Options.verify]
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
+        onFailure = try arguments[Options.onFailure]
+        allowsFailures = try arguments[Options.allowFailures]
+        certificate = try CertificateResponder(arguments)
     }
+
+    /// Refuses an image in place of those that fail where no file is written.
+    func checkOnFailure(_ destination: Destination) throws(UsageError) {
+        switch destination {
+        case .cache, .shards:
+            guard onFailure == nil else { throw UsageError(message: "--on-failure needs -o or --output-dir") }
+        case .standardOutput, .file, .directory: break
+        }
+    }
+
+    /// The image in place of those that fail, in each form; none without `--on-failure`. Blocks.
+    func imagesOnFailure(_ manager: KingfisherManager) throws(KingfisherError) -> [RetrieveImageResult] {
+        guard let onFailure else { return [] }
+        let source = try SourceArgument.source(onFailure)
+        let variants = variants
+        return try Blocking.wait { () -> Result<[RetrieveImageResult], KingfisherError> in
+            var images: [RetrieveImageResult] = []
+            do throws(KingfisherError) {
+                for variant in variants {
+                    images.append(try await manager.retrieveImage(with: source, options: variant.options))
+                }
+                return .success(images)
+            } catch {
+                return .failure(error)
+            }
+        }.get()
+    }
+
+    /// With `--allow-failures`, failed images are no failure of the run.
+    func forgive(_ status: inout ExitStatus) { if allowsFailures, status == .someFailed { status = .success } }
 
     /// The wait for another process's lock on the cache after a signal or the deadline.
     static let patienceAfterSignal = Duration.seconds(1)
@@ -182,10 +226,12 @@ struct RetrievalSettings: Sendable {
         downloader.maxConnections = jobs
         downloader.maxConnectionsPerHost = maxPerHost
         downloader.ratePerHost = rate
+        downloader.bytesPerSecond = limitRate
         downloader.failuresToOpenCircuit = 10
         downloader.onHostRest = { waits.tell($0, $1) }
         let manager = KingfisherManager(cache: cache(common), downloader: ImageDownloader(downloader))
-        Session.current.keep(manager)
+        manager.downloader.authenticationChallengeResponder = certificate
+        Session.current.keep(manager, certificate)
         return manager
     }
 }

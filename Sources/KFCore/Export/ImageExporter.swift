@@ -77,6 +77,8 @@ public final class ImageExporter: Sendable {
     private let options: OutputOptions
     private let claims: ClaimTable?
     private let folders = Mutex<Set<String>>([])
+    /// An image for each form, to write in place of one that failed.
+    let onFailure = Mutex<[RetrieveImageResult]>([])
     /// The local sources. A list of a million files takes about 40 MB.
     private let sources = Mutex<Set<FileID>>([])
 
@@ -94,6 +96,9 @@ public final class ImageExporter: Sendable {
 
     /// The columns of a list that the template names.
     public var columns: [String] { template.columns }
+
+    /// Has these images, one for each form, written in place of those that fail. Their sources still count as failed.
+    public func write(onFailure images: [RetrieveImageResult]) { onFailure.withLock { $0 = images } }
 
     /// Protects the local sources of a run: no copy replaces one of them. Claimed sources are protected, too.
     package func protect(_ paths: [String]) {

@@ -46,7 +46,9 @@ extension ImageExporter: PrefetchExporter {
     /// Writes the copies of an item's images.
     public func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
         guard let claim = outcome.item.claim else { return outcome }
-        return outcome.exported { image, form throws(KingfisherError) in try exportNow(image, form: form, claim) }
+        return outcome.exported(standIns: onFailure.withLock { $0 }) { image, form throws(KingfisherError) in
+            try exportNow(image, form: form, claim)
+        }
     }
 
     /// Does nothing.
@@ -55,14 +57,21 @@ extension ImageExporter: PrefetchExporter {
 
 extension PrefetchOutcome {
     /// Returns the outcome with the places and errors of what `write` makes of each retrieved image. `write` returns nil
-    /// for an image that is no file of its own. With `isForgiven`, the error of storing an image is dropped before.
+    /// for an image that is no file of its own. With `isForgiven`, the error of storing an image is dropped before. The
+    /// image of `standIns` for its form takes the place of one that failed, which stays a failure.
     package func exported(
-        isForgiven: Bool = false,
+        isForgiven: Bool = false, standIns: [RetrieveImageResult] = [],
         _ write: (RetrieveImageResult, _ form: Int) throws(KingfisherError) -> ImageExporter.Copy?
     ) -> PrefetchOutcome {
         guard case .retrieved(var results) = ending else { return self }
         for form in results.indices {
-            guard case .success(let image) = results[form].image else { continue }
+            let image: RetrieveImageResult
+            switch results[form].image {
+            case .success(let retrieved): image = retrieved
+            case .failure(let error):
+                guard !error.isCancellation, standIns.indices.contains(form) else { continue }
+                image = standIns[form]
+            }
             if isForgiven { results[form].problem = nil }
             do throws(KingfisherError) {
                 results[form].copy = try write(image, form)

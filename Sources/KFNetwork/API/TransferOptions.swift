@@ -129,6 +129,8 @@ package struct EngineConfiguration: Sendable {
     package var maxPerHost = standardPerHost
     /// The greatest number of starts per second to one host and port; nil is unlimited.
     package var ratePerHost: Double?
+    /// The greatest rate at which bodies arrive, in bytes per second over all transfers; nil is unlimited.
+    package var bytesPerSecond: Int64?
     /// The greatest number of resolver threads. Threads that outlive their timed-out transfer, waiting for a dead name
     /// server, count too.
     package var maxResolverThreads = 96

@@ -14,6 +14,9 @@ final class LoopNotes {
     /// A lower bound of all running transfers' deadlines. A transfer whose deadline becomes earlier lowers it. Progress
     /// only makes deadlines later, and does not change it.
     @exclusivity(unchecked) var nextDeadline = MonotonicTime.distantFuture
+    /// The bytes of bodies that may arrive before the rate is looked at again, and the transfers that are paused for it.
+    @exclusivity(unchecked) var allowance = Int64.max
+    @exclusivity(unchecked) var throttled: [UInt64] = []
     let streamRepetitions: Int
 
     init(streamRepetitions: Int) { self.streamRepetitions = streamRepetitions }

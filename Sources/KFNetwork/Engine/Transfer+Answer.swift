@@ -22,6 +22,11 @@ extension Transfer {
             exchange.isPaused = true
             return .pause
         }
+        if notes.allowance <= 0, exchange.phase == .body {
+            exchange.isPaused = true
+            notes.throttled.append(ticket.id)
+            return .pause
+        }
         return take(bytes) ? .taken : .end
     }
 
@@ -33,6 +38,7 @@ extension Transfer {
 
     private func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         exchange.received += Int64(bytes.count)
+        if notes.allowance != .max { notes.allowance -= Int64(bytes.count) }
         switch exchange.phase {
         case .body:
             exchange.progress(bytes.count, notes: notes)

@@ -11,11 +11,11 @@ final class TransferLoop {
     let notes: LoopNotes
     @exclusivity(unchecked) private var scheduler: Scheduler
     /// All transfers without a result, by number.
-    @exclusivity(unchecked) private var transfers = TransferTable()
+    @exclusivity(unchecked) var transfers = TransferTable()
     /// The transfers that wait for a decision without a handle.
-    @exclusivity(unchecked) private var pondering: [UInt64: Transfer] = [:]
+    @exclusivity(unchecked) var pondering: [UInt64: Transfer] = [:]
     /// The transfers with a handle.
-    @exclusivity(unchecked) private var running: [Transfer] = []
+    @exclusivity(unchecked) var running: [Transfer] = []
     /// The transfers with a gate that were queued for their next hop in this turn.
     @exclusivity(unchecked) private var hopping: [Transfer] = []
     @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
@@ -30,8 +30,12 @@ final class TransferLoop {
     >()
     @exclusivity(unchecked) private var rests = RestQueue()
     @exclusivity(unchecked) private var orders: UInt64 = 0
+    /// The limit of the rate at which bodies arrive; nil is unlimited.
+    @exclusivity(unchecked) var budget: ByteBudget?
 
     private static let maxHeld = 64
+    /// The size of a read under a limit of the rate, so that many transfers share it.
+    private static let limitedBufferSize = 16 << 10
     private static let maxHold: Int64 = 2_000_000
     /// The greatest number of `.later` and `.ended` from gates in one turn, so that sockets are served in between.
     private static let maxRefusals = 256
@@ -68,6 +72,8 @@ final class TransferLoop {
         self.configuration = configuration
         self.multi = multi
         notes = LoopNotes(streamRepetitions: configuration.streamRepetitions)
+        budget = configuration.bytesPerSecond.map { ByteBudget(rate: $0) }
+        if budget != nil { notes.allowance = 0 }
         scheduler = Scheduler(
             Scheduler.Limits(
                 total: max(1, configuration.maxConnections), perHost: max(1, configuration.maxPerHost),
@@ -82,6 +88,7 @@ final class TransferLoop {
             for command in mailbox.take() { obey(command) }
             if isStopping { return }
             endRests()
+            keepRate()
             startWaiting()
             // Before the wait, which the timer of an added transfer would end at once.
             try multi.actOnTimer()
@@ -91,6 +98,7 @@ final class TransferLoop {
             multi.wait(milliseconds: !hasSettled && mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
             notes.now = .now
             try multi.act()
+            keepRate()
             _ = settle()
             expire()
         }
@@ -113,9 +121,12 @@ final class TransferLoop {
         return notes.now < oldestDelivery.advanced(nanoseconds: Self.maxHold)
     }
 
+    var hasWaiting: Bool { scheduler.waiting > 0 }
+
     private var pollTime: Int64 {
         if isBehind { return 0 }
         var next = min(notes.nextDeadline, rests.nextEnd ?? .distantFuture)
+        next = min(next, budgetOpens)
         // While held, a host that becomes ready cannot start anything, so it must not end the wait.
         if !isHeld, let wake = scheduler.nextWake { next = min(next, wake) }
         return next.milliseconds(after: .now, limit: 60_000)
@@ -192,7 +203,7 @@ final class TransferLoop {
 
     private func deliver() { deliveries.empty { $0.ended($1) } }
 
-    private func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
+    func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
         transfers.remove(transfer.ticket.id)
         transfer.question?.asking?.cancel()
         if !pondering.isEmpty { pondering[transfer.ticket.id] = nil }
@@ -215,7 +226,7 @@ final class TransferLoop {
     private func startWaiting() {
         isBehind = false
         var refusals = 0
-        while !isHeld, !isBehind, let ticket = scheduler.next(now: notes.now) {
+        while !isHeld, !isBehind, hasBudget, let ticket = scheduler.next(now: notes.now) {
             guard let transfer = transfers[ticket.id] else { continue }
             let gate = transfer.request.gate
             switch transfer.host?.hasFailedName(now: notes.now) == true ? nil : gate?.enter() ?? .open {
@@ -277,7 +288,8 @@ final class TransferLoop {
             var names = transfer.host?.names
             try handle.use(shares.share(cookieJar: transfer.request.terms.options.cookieJar, names: &names))
             transfer.host?.names = names
-            try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
+            try transfer.configure(
+                handle, receiveBufferSize: budget == nil ? configuration.receiveBufferSize : Self.limitedBufferSize)
             try multi.add(handle)
             notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
         } catch {
@@ -287,7 +299,7 @@ final class TransferLoop {
     }
 
     /// Releases the place of a transfer that has not begun its hop.
-    private func turnAway(_ transfer: Transfer) {
+    func turnAway(_ transfer: Transfer) {
         transfer.isAtGate = false
         guard let host = transfer.host else { return }
         scheduler.refuse(transfer.ticket, of: host, now: notes.now)
@@ -314,28 +326,7 @@ final class TransferLoop {
         return hasSettled
     }
 
-    private func expire() {
-        guard notes.nextDeadline <= notes.now else { return }
-        var next = MonotonicTime.distantFuture
-        for transfer in running {
-            if let error = transfer.overdue(now: notes.now) {
-                conclude(transfer, code: CURLE_OPERATION_TIMEDOUT, overdue: error)
-            } else {
-                next = min(next, transfer.deadline)
-            }
-        }
-        for transfer in pondering.values {
-            if let error = transfer.overdue(now: notes.now) {
-                if transfer.isAtGate { turnAway(transfer) }
-                answer(transfer, .failure(error))
-            } else {
-                next = min(next, transfer.deadline)
-            }
-        }
-        notes.nextDeadline = next
-    }
-
-    private func conclude(_ transfer: Transfer, code: CURLcode, overdue: TransferError?) {
+    func conclude(_ transfer: Transfer, code: CURLcode, overdue: TransferError?) {
         let outcome = transfer.conclude(code, overdue: overdue)
         if case .wait = outcome { return }
         let isTimeout = if case .connectTimeout = overdue { true } else { code == CURLE_OPERATION_TIMEDOUT }
@@ -346,7 +337,7 @@ final class TransferLoop {
         proceed(transfer, outcome)
     }
 
-    private func proceed(_ transfer: Transfer, _ outcome: Transfer.Outcome) {
+    func proceed(_ transfer: Transfer, _ outcome: Transfer.Outcome) {
         switch outcome {
         case .answer(let result): answer(transfer, result)
         case .follow(let hop):

@@ -18,6 +18,8 @@ public final class ImageDownloader: Sendable {
         public var maxConnectionsPerHost = EngineConfiguration.standardPerHost
         /// The maximum number of starts per second to one host; nil is unlimited.
         public var ratePerHost: Double?
+        /// The maximum rate of all transfers together, in bytes per second; nil is unlimited. Transfers share it equally.
+        public var bytesPerSecond: Int64?
         /// The number of failures in a row that opens the circuit of a host. Requests then fail at once with
         /// `circuitOpen` (2010) for ``circuitSpan``.
         ///
@@ -48,6 +50,7 @@ public final class ImageDownloader: Sendable {
         engine.maxConnections = configuration.maxConnections
         engine.maxPerHost = configuration.maxConnectionsPerHost
         engine.ratePerHost = configuration.ratePerHost
+        engine.bytesPerSecond = configuration.bytesPerSecond
         self.init(configuration, transport: TransferEngine(configuration: engine))
     }
 

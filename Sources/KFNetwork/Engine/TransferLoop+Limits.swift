@@ -1,0 +1,76 @@
+import CCurl
+
+extension TransferLoop {
+    /// Ends the transfers whose time is over.
+    func expire() {
+        guard notes.nextDeadline <= notes.now else { return }
+        var next = MonotonicTime.distantFuture
+        for transfer in running {
+            if let error = transfer.overdue(now: notes.now) {
+                conclude(transfer, code: CURLE_OPERATION_TIMEDOUT, overdue: error)
+            } else {
+                next = min(next, transfer.deadline)
+            }
+        }
+        for transfer in pondering.values {
+            if let error = transfer.overdue(now: notes.now) {
+                if transfer.isAtGate { turnAway(transfer) }
+                answer(transfer, .failure(error))
+            } else {
+                next = min(next, transfer.deadline)
+            }
+        }
+        notes.nextDeadline = next
+    }
+
+    /// Whether a transfer may start: the limit of the rate leaves bytes for it.
+    var hasBudget: Bool { notes.allowance > 0 }
+
+    /// Counts the bytes of this turn, and lets paused bodies go on, the longest paused first, as far as the rate allows.
+    ///
+    /// libcurl's own limit is not for this: 7.88 lets 3 MB from loopback pass a limit of 500 KB/s.
+    func keepRate() {
+        guard budget != nil else { return }
+        settleBudget()
+        while notes.allowance > 0, !notes.throttled.isEmpty {
+            let id = notes.throttled.removeFirst()
+            if let transfer = transfers[id], transfer.exchange.isPaused { proceed(transfer, .proceed) }
+            settleBudget()
+        }
+    }
+
+    private func settleBudget() {
+        if let left = budget?.settle(notes.allowance, now: notes.now) { notes.allowance = left }
+    }
+
+    /// The time at which the rate allows more; never, if nothing waits for that.
+    var budgetOpens: MonotonicTime {
+        guard let budget, notes.allowance <= 0, hasWaiting || !notes.throttled.isEmpty else { return .distantFuture }
+        return budget.opens
+    }
+}
+
+/// The bytes that may arrive over all transfers, at a rate.
+struct ByteBudget {
+    /// The bytes per second.
+    private let rate: Double
+    /// The bytes that have arrived too early, and those that may arrive now.
+    private var debt = 0.0
+    private var granted: Int64 = 0
+    private var last = MonotonicTime.now
+
+    init(rate: Int64) { self.rate = Double(max(1, rate)) }
+
+    /// Takes what is left of the bytes that were granted last, and returns those that may arrive now: as many as come in
+    /// a tenth of a second.
+    mutating func settle(_ left: Int64, now: MonotonicTime) -> Int64 {
+        let span = Double(now.nanoseconds - last.nanoseconds) / 1e9
+        debt = max(0, debt + Double(granted - left) - span * rate)
+        last = now
+        granted = Int64(max(0, rate / 10 - debt).rounded(.up))
+        return granted
+    }
+
+    /// The time at which a tenth of a second's bytes are free again.
+    var opens: MonotonicTime { last.advanced(nanoseconds: Int64(min(debt / rate, 1e9) * 1e9)) }
+}
