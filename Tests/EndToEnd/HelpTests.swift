@@ -89,7 +89,7 @@ extension EndToEnd {
         func formats() async throws {
             let refusal = try await kf.run("cache", "ls", "--format", "nothing-like-it")
             let list = try #require(refusal.errors.firstMatch(of: /takes (.*), not/)?.1)
-            let names = list.matches(of: /[a-z]+/).map { String($0.output) }.filter { $0 != "or" }
+            let names = list.matches(of: /[a-z0-9]+/).map { String($0.output) }.filter { $0 != "or" }
             #expect(names.count >= 11, "\(refusal.errors)")
             let lines = try await kf.run("help", "formats").outputLines
             let rows = lines.dropFirst().prefix { !$0.isEmpty }

@@ -85,7 +85,7 @@ enum FormatHelp {
     static var text: String {
         let formats = ImageFormat.allCases
         let libraries = formats.map(\.library)
-        let table = [["Format", "-f", "Read", "Written", "Animated", "Library"]] + zip(formats, libraries).map(row)
+        let table = [["Format", "-f", "Read", "Write", "Animated", "Library"]] + zip(formats, libraries).map(row)
         let widths = table[0].indices.map { column in table.map { $0[column].count }.max() ?? 0 }
         let lines = table.map { row in
             zip(row.dropLast(), widths).map { TextColumns.pad($0, to: $1 + 2) }.joined() + (row.last ?? "")

@@ -106,10 +106,10 @@ enum CommonFields {
     /// The facts about an image; all null for one that failed.
     static let facts: [JSONField<ImageFacts?>] = [
         JSONField("bytes", "The size of the image's file.") { $0?.bytes },
-        JSONField("format", "png, jpeg, gif, webp, avif, heic, jxl, bmp, tiff, ico or svg, by the file's bytes.") {
+        JSONField("format", "png, jpeg, gif, webp, avif, heic, jxl, bmp, tiff, jp2, ico or svg, by the file's bytes.") {
             $0?.format.rawValue
         },
-        JSONField("width", "The size in pixels, as stored; null when kf cannot decode the format.") { $0?.width },
+        JSONField("width", "The size in pixels; null when the header does not state it.") { $0?.width },
         JSONField("height", nil) { $0?.height },
         JSONField("frames", "The number of frames; 1 for a still image.") { $0?.frames },
         JSONField("decodable", "Whether kf can decode the format.") { $0?.isDecodable ?? false },

@@ -6,15 +6,18 @@ struct RecognizedFormat: ImageCodec {
     let displayName: String
     let supportsAnimation: Bool
     private let recognizes: @Sendable (UnsafeRawBufferPointer) -> Bool
+    private let size: @Sendable (UnsafeRawBufferPointer) -> PixelSize?
 
     var fileExtension: String { String(format.rawValue.prefix(8)) }
     var isDecodable: Bool { false }
 
     private init(
         _ format: ImageFormat, _ name: String, isAnimated: Bool = false,
+        size: @escaping @Sendable (UnsafeRawBufferPointer) -> PixelSize? = { _ in nil },
         _ recognizes: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
     ) {
-        (self.format, displayName, supportsAnimation, self.recognizes) = (format, name, isAnimated, recognizes)
+        (self.format, displayName, supportsAnimation) = (format, name, isAnimated)
+        (self.size, self.recognizes) = (size, recognizes)
     }
 
     /// A format of another program, whose files are not recognised here.
@@ -22,8 +25,10 @@ struct RecognizedFormat: ImageCodec {
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { recognizes(head) }
 
+    /// - Throws: `unsupported` for a file whose header does not state the size.
     func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
-        throw .unsupported(format, feature: "decoding")
+        guard let size = size(bytes) else { throw .unsupported(format, feature: "decoding") }
+        return ImageInfo(format: format, stored: size)
     }
 
     func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
@@ -31,22 +36,28 @@ struct RecognizedFormat: ImageCodec {
     }
 
     /// An AVIF file may state HEIC's general brands too, so that AVIF is tried first.
-    static let heic = RecognizedFormat(.heic, "HEIC", isAnimated: true) {
+    static let heic = RecognizedFormat(.heic, "HEIC", isAnimated: true, size: RecognizedSize.heic) {
         $0.hasISOBrand(["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"])
     }
 
     /// A bare codestream, or the signature box of a container.
-    static let jpegXL = RecognizedFormat(.jxl, "JPEG XL", isAnimated: true) {
+    static let jpegXL = RecognizedFormat(.jxl, "JPEG XL", isAnimated: true, size: RecognizedSize.jpegXL) {
         $0.bigEndian16(at: 0) == 0xFF0A
             || $0.bigEndian32(at: 0) == 0x0C && $0.holds("JXL ", at: 4) && $0.bigEndian32(at: 8) == 0x0D0A_870A
     }
 
     /// Either byte order, TIFF (42) or BigTIFF (43).
-    static let tiff = RecognizedFormat(.tiff, "TIFF") {
+    static let tiff = RecognizedFormat(.tiff, "TIFF", size: RecognizedSize.tiff) {
         $0.holds("II*\0", at: 0) || $0.holds("MM\0*", at: 0) || $0.holds("II+\0", at: 0) || $0.holds("MM\0+", at: 0)
     }
 
-    static let svg = RecognizedFormat(.svg, "SVG") { Markup($0) == .svg }
+    /// A file of boxes (JP2), or a bare codestream.
+    static let jpeg2000 = RecognizedFormat(.jp2, "JPEG 2000", size: RecognizedSize.jpeg2000) {
+        $0.bigEndian32(at: 0) == 0x0C && $0.holds("jP  ", at: 4) && $0.bigEndian32(at: 8) == 0x0D0A_870A
+            || $0.bigEndian32(at: 0) == 0xFF4F_FF51
+    }
+
+    static let svg = RecognizedFormat(.svg, "SVG", size: RecognizedSize.svg) { Markup($0) == .svg }
 }
 
 extension UnsafeRawBufferPointer {

@@ -19,7 +19,8 @@ package enum ImageProbe {
     }
 
     /// Reads the header, and finds truncation and gross damage at a fraction of a decode's cost. Returns the facts and
-    /// the faults that cost no pixel; the facts are nil for a format that kf only recognises. Nil for bytes that are not
+    /// the faults that cost no pixel; the facts are nil for a file of a format that kf only recognises, if its header does
+    /// not state the size. Nil for bytes that are not
     /// an image.
     ///
     /// - Throws: `truncated`, `corrupt`, `unsupported`, and the errors of the limits.
@@ -27,7 +28,7 @@ package enum ImageProbe {
         _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init(), passage: ReadPassage = .silent
     ) throws(ImagingError) -> (format: ImageFormat, info: ImageInfo?, warnings: [ImageWarning])? {
         guard let codec = ImageCodecs.codec(for: bytes) else { return nil }
-        guard codec.isDecodable else { return (codec.format, nil, []) }
+        guard codec.isDecodable else { return (codec.format, try? codec.probe(bytes), []) }
         let found = try codec.inspect(bytes, limits: limits, passage: passage)
         return (codec.format, found.info, found.warnings)
     }

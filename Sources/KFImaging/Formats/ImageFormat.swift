@@ -45,6 +45,8 @@ extension ImageFormat {
     public static var tiff: ImageFormat { ImageFormat("tiff") }
     /// Read only: the largest picture in the file.
     public static var ico: ImageFormat { ImageFormat("ico") }
+    /// JPEG 2000; recognised only.
+    public static var jp2: ImageFormat { ImageFormat("jp2") }
     /// Recognised only.
     public static var svg: ImageFormat { ImageFormat("svg") }
 }

@@ -5,7 +5,7 @@ package struct ImageInspector: Hashable, Sendable {
     /// The facts about an image that has passed the check.
     package struct Findings: Sendable {
         package let format: ImageFormat
-        /// The header's facts; nil for formats that kf recognises and does not decode.
+        /// The header's facts; nil for a file that states no size, of a format that kf does not decode.
         package var info: ImageInfo?
         /// Warnings about damage that affects no pixel.
         package var warnings: [ImageWarning] = []
@@ -30,7 +30,7 @@ package struct ImageInspector: Hashable, Sendable {
             if let found = try ImageProbe.inspect(bytes, limits: limits, passage: passage) {
                 var findings = Findings(format: found.format, info: found.info, warnings: found.warnings)
                 // Images that kf does not decode are stored and delivered unchanged.
-                if found.info == nil { return findings }
+                if !found.format.isDecodable { return findings }
                 findings.extent = .structure
                 if check == .full { try decode(bytes, &findings) }
                 return findings

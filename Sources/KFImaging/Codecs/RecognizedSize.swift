@@ -1,0 +1,163 @@
+/// Reads the size in pixels, as displayed, of formats that kf does not decode. Each reader looks at the header alone, and
+/// returns nil for a file that does not state its size there.
+enum RecognizedSize {
+    /// Nil for a side of no or of absurd length.
+    private static func size(_ width: Int?, _ height: Int?, turned: Bool = false) -> PixelSize? {
+        guard let width, let height, (1...1 << 30).contains(width), (1...1 << 30).contains(height) else { return nil }
+        let size = PixelSize(width: width, height: height)
+        return turned ? size.turned : size
+    }
+
+    /// The first directory of a TIFF or BigTIFF: tags 256, 257 and 274 (orientation).
+    static func tiff(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
+        let isLittle = bytes.first == 0x49
+        func short(_ offset: Int) -> Int? {
+            isLittle ? bytes.littleEndian16(at: offset) : bytes.bigEndian16(at: offset)
+        }
+        func long(_ offset: Int) -> Int? { isLittle ? bytes.littleEndian32(at: offset) : bytes.bigEndian32(at: offset) }
+        /// The lower half of a number of 8 bytes.
+        func low(_ offset: Int) -> Int? { long(isLittle ? offset : offset + 4) }
+        let isBig = short(2) == 43
+        guard let directory = isBig ? low(8) : long(4), let count = isBig ? low(directory) : short(directory) else {
+            return nil
+        }
+        var values: [Int: Int] = [:]
+        for index in 0..<min(count, 4096) {
+            let entry = directory + (isBig ? 8 + 20 * index : 2 + 12 * index)
+            guard let tag = short(entry), let type = short(entry + 2) else { break }
+            let place = entry + (isBig ? 12 : 8)
+            if [256, 257, 274].contains(tag) {
+                values[tag] = type == 3 ? short(place) : type == 16 ? low(place) : long(place)
+            }
+        }
+        return size(values[256], values[257], turned: Orientation(values[274] ?? 1).swapsSides)
+    }
+
+    /// The box `ihdr` of JPEG 2000, or the segment SIZ of its codestream.
+    static func jpeg2000(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
+        if bytes.bigEndian32(at: 0) == 0xFF4F_FF51 {
+            guard let right = bytes.bigEndian32(at: 8), let bottom = bytes.bigEndian32(at: 12),
+                let left = bytes.bigEndian32(at: 16), let top = bytes.bigEndian32(at: 20)
+            else { return nil }
+            return size(right - left, bottom - top)
+        }
+        let header = box("jp2h", bytes, 0..<bytes.count).flatMap { box("ihdr", bytes, $0) }
+        return header.flatMap { size(bytes.bigEndian32(at: $0.lowerBound + 4), bytes.bigEndian32(at: $0.lowerBound)) }
+    }
+
+    /// The properties of the primary item of HEIC, which are those of AVIF.
+    static func heic(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
+        guard let meta = box("meta", bytes, 0..<bytes.count), let items = try? AVIFItems(bytes, meta: meta) else {
+            return nil
+        }
+        let (x, y) = items.properties.visible
+        return size(x.count, y.count, turned: items.properties.orientation.swapsSides)
+    }
+
+    /// The size header of JPEG XL's codestream, bare or in a container.
+    static func jpegXL(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
+        var start = 0
+        if bytes.bigEndian16(at: 0) != 0xFF0A {
+            let whole = box("jxlc", bytes, 0..<bytes.count)?.lowerBound
+            // The first part follows a number of 4 bytes.
+            guard let found = whole ?? box("jxlp", bytes, 0..<bytes.count).map({ $0.lowerBound + 4 }),
+                bytes.bigEndian16(at: found) == 0xFF0A
+            else { return nil }
+            start = found
+        }
+        var bits = Bits(bytes: bytes, position: (start + 2) * 8)
+        let isSmall = bits.read(1) == 1
+        func side() -> Int? {
+            if isSmall { return bits.read(5).map { ($0 + 1) * 8 } }
+            return bits.read(2).flatMap { bits.read([9, 13, 18, 30][$0]) }.map { $0 + 1 }
+        }
+        guard let height = side(), let ratio = bits.read(3) else { return nil }
+        let ratios = [(0, 0), (1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1)]
+        let width = ratio == 0 ? side() : height * ratios[ratio].0 / ratios[ratio].1
+        // Unless all of the metadata is as usual, more fields may follow, of which the orientation is the first.
+        let hasFields = bits.read(1) == 0 && bits.read(1) == 1
+        let orientation = hasFields ? bits.read(3) ?? 0 : 0
+        return size(width, height, turned: Orientation(orientation + 1).swapsSides)
+    }
+
+    /// The attributes of SVG's root element: width and height in pixels, or the size of the view box. Other units need a
+    /// renderer.
+    static func svg(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
+        guard let attributes = rootAttributes(bytes.prefix(1 << 16)) else { return nil }
+        func attribute(_ name: String) -> Substring? { attributes[name].map { $0[...].trimmed } }
+        func pixels(_ text: Substring?) -> Double? {
+            text.flatMap { Double($0.hasSuffix("px") ? $0.dropLast(2) : $0) }
+        }
+        let box = attribute("viewBox")?.split { $0 == " " || $0 == "," || $0.isNewline }.compactMap { Double($0) }
+        let (width, height) = (attribute("width"), attribute("height"))
+        var sides = (pixels(width), pixels(height))
+        if let box, box.count == 4, box[2] > 0, box[3] > 0 {
+            switch (width, height) {
+            case (nil, nil): sides = (box[2], box[3])
+            case (_, nil): sides.1 = sides.0.map { $0 * box[3] / box[2] }
+            case (nil, _): sides.0 = sides.1.map { $0 * box[2] / box[3] }
+            default: break
+            }
+        }
+        guard let width = sides.0, let height = sides.1, max(abs(width), abs(height)) < 1e9 else { return nil }
+        return size(Int(width.rounded(.up)), Int(height.rounded(.up)))
+    }
+
+    /// The attributes of the first element whose local name is `svg`; nil without one.
+    private static func rootAttributes(_ bytes: Slice<UnsafeRawBufferPointer>) -> [String: String]? {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+        var rest = bytes
+        while let start = rest.firstIndex(of: UInt8(ascii: "<")) {
+            rest = rest[(start + 1)...]
+            if rest.starts(with: "!--".utf8) {
+                guard let end = rest.end(of: "-->") else { return nil }
+                rest = rest[end...]
+                continue
+            }
+            let name = rest.prefix { !isSpace($0) && $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "/") }
+            rest = rest[name.endIndex...]
+            guard name.suffix(3).elementsEqual("svg".utf8),
+                name.count == 3 || name.dropLast(3).last == UInt8(ascii: ":")
+            else { continue }
+            var attributes: [String: String] = [:]
+            while true {
+                rest = rest.drop { isSpace($0) || $0 == UInt8(ascii: "/") }
+                let key = rest.prefix { !isSpace($0) && $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ">") }
+                rest = rest[key.endIndex...].drop { isSpace($0) }
+                guard !key.isEmpty, rest.first == UInt8(ascii: "=") else { return attributes }
+                rest = rest.dropFirst().drop { isSpace($0) }
+                guard let quote = rest.popFirst(), quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'"),
+                    let end = rest.firstIndex(of: quote)
+                else { return attributes }
+                let (name, value) = (
+                    String(decoding: key, as: UTF8.self), String(decoding: rest[..<end], as: UTF8.self)
+                )
+                if attributes[name] == nil { attributes[name] = value }
+                rest = rest[(end + 1)...]
+            }
+        }
+        return nil
+    }
+
+    private static func box(_ kind: FourCharacters, _ bytes: UnsafeRawBufferPointer, _ part: Range<Int>) -> Range<Int>?
+    {
+        var found: Range<Int>?
+        _ = try? bytes.forEachBox(in: part) { if $0.kind == kind, found == nil { found = $0.body } }
+        return found
+    }
+
+    /// Bits from the lowest of each byte on.
+    private struct Bits {
+        let bytes: UnsafeRawBufferPointer
+        var position: Int
+
+        mutating func read(_ count: Int) -> Int? {
+            guard position + count <= bytes.count * 8 else { return nil }
+            defer { position += count }
+            return (0..<count).reduce(0) { value, bit in
+                let place = position + bit
+                return value | Int(bytes[place / 8] >> UInt8(place % 8) & 1) << bit
+            }
+        }
+    }
+}

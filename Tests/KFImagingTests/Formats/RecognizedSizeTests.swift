@@ -1,0 +1,116 @@
+import Support
+import Testing
+
+@testable import KFImaging
+
+@Suite("Sizes of formats that are only recognised")
+struct RecognizedSizeTests {
+    private func size(_ bytes: [UInt8]) throws -> [Int]? {
+        let found = try bytes.withRaw { (bytes) throws(ImagingError) in try ImageProbe.inspect(bytes) }
+        return found?.info.map { [$0.width, $0.height] }
+    }
+
+    private func big(_ value: Int, _ count: Int) -> [UInt8] {
+        (0..<count).reversed().map { UInt8(value >> ($0 * 8) & 255) }
+    }
+
+    private func box(_ kind: String, _ body: [UInt8]) -> [UInt8] { big(body.count + 8, 4) + Array(kind.utf8) + body }
+
+    private func tiff(isLittle: Bool, isBig: Bool, orientation: Int) -> [UInt8] {
+        func number(_ value: Int, _ count: Int) -> [UInt8] {
+            isLittle ? big(value, count).reversed() : big(value, count)
+        }
+        let long = isBig ? 8 : 4
+        var bytes = Array((isLittle ? "II" : "MM").utf8) + number(isBig ? 43 : 42, 2)
+        bytes += isBig ? number(8, 2) + number(0, 2) + number(16, 8) : number(8, 4)
+        bytes += number(4, isBig ? 8 : 2)
+        for (tag, type, value) in [(254, 4, 0), (256, 3, 640), (257, 4, 480), (274, 3, orientation)] {
+            let size = type == 3 ? 2 : 4
+            bytes += number(tag, 2) + number(type, 2) + number(1, long) + number(value, size)
+            bytes += [UInt8](repeating: 0, count: long - size)
+        }
+        return bytes + number(0, long)
+    }
+
+    @Test("A TIFF states it in its first directory", arguments: [true, false], [true, false])
+    func tiffs(isLittle: Bool, isBig: Bool) throws {
+        #expect(try size(tiff(isLittle: isLittle, isBig: isBig, orientation: 1)) == [640, 480])
+        #expect(try size(tiff(isLittle: isLittle, isBig: isBig, orientation: 6)) == [480, 640])
+    }
+
+    @Test("JPEG 2000 states it in a box or in the codestream")
+    func jpeg2000() throws {
+        let header = box("jp2h", box("ihdr", big(480, 4) + big(640, 4) + [0, 3, 7, 7, 0, 0]))
+        let signature = box("jP  ", [0x0D, 0x0A, 0x87, 0x0A])
+        #expect(try size(signature + box("ftyp", Array("jp2 \0\0\0\0jp2 ".utf8)) + header) == [640, 480])
+        let siz = [0xFF, 0x4F, 0xFF, 0x51, 0, 47, 0, 0] as [UInt8]
+        #expect(try size(siz + big(650, 4) + big(500, 4) + big(10, 4) + big(20, 4)) == [640, 480])
+    }
+
+    @Test("HEIC states it in the properties of its primary item")
+    func heic() throws {
+        func file(turns: UInt8?) -> [UInt8] {
+            let ispe = box("ispe", big(0, 4) + big(640, 4) + big(480, 4))
+            let irot = turns.map { box("irot", [$0]) } ?? []
+            let count = turns == nil ? 1 : 2
+            let ipma = box("ipma", big(0, 4) + big(1, 4) + big(1, 2) + [UInt8(count)] + (1...UInt8(count)))
+            let meta = box("pitm", big(0, 4) + big(1, 2)) + box("iprp", box("ipco", ispe + irot) + ipma)
+            return box("ftyp", Array("heic\0\0\0\0mif1heic".utf8)) + box("meta", big(0, 4) + meta)
+        }
+        #expect(try size(file(turns: nil)) == [640, 480])
+        #expect(try size(file(turns: 1)) == [480, 640])
+    }
+
+    /// Numbers with their counts of bits, the lowest bit first.
+    private func bits(_ fields: [(value: Int, count: Int)]) -> [UInt8] {
+        let all = fields.flatMap { field in (0..<field.count).map { field.value >> $0 & 1 } } + [0, 0, 0, 0, 0, 0, 0]
+        return stride(from: 0, to: all.count - 7, by: 8).map { start in
+            (0..<8).reduce(UInt8(0)) { $0 | UInt8(all[start + $1]) << UInt8($1) }
+        }
+    }
+
+    @Test("JPEG XL states it in its first bits")
+    func jpegXL() {
+        // Another test registers a codec for the format.
+        func size(_ bytes: [UInt8]) -> [Int]? { bytes.withRaw(RecognizedSize.jpegXL).map { [$0.width, $0.height] } }
+        let plain = [0xFF, 0x0A] + bits([(0, 1), (0, 2), (479, 9), (0, 3), (1, 2), (639, 13), (1, 1)])
+        #expect(size(plain) == [640, 480])
+        let small = [0xFF, 0x0A] + bits([(1, 1), (7, 5), (3, 3), (1, 1)])
+        #expect(size(small) == [85, 64], "8 × 8 high, 4:3")
+        let turned = [0xFF, 0x0A] + bits([(0, 1), (0, 2), (479, 9), (3, 3), (0, 1), (1, 1), (5, 3)])
+        #expect(size(turned) == [480, 640])
+        let signature = box("JXL ", [0x0D, 0x0A, 0x87, 0x0A]) + box("ftyp", Array("jxl \0\0\0\0jxl ".utf8))
+        #expect(size(signature + box("jxlc", plain)) == [640, 480])
+        #expect(size(signature + box("jxlp", big(0, 4) + plain)) == [640, 480])
+    }
+
+    @Test(
+        "SVG states it in the attributes of its root",
+        arguments: [
+            ("<svg width='640' height=\"480px\"/>", [640, 480]), ("<svg viewBox='0 0 639.2 480'>", [640, 480]),
+            (
+                "<?xml version='1.0'?><!-- <svg width='1' height='1'> --><svg width='320' viewBox='0,0,4,3'>",
+                [320, 240]
+            ),
+            ("<!DOCTYPE svg><s:svg xmlns:s='x' s:width='1' height='480' viewBox='0 0 4 3'>", [640, 480]),
+            ("<svg width='10cm' height='5cm'>", nil), ("<svg width='100%'>", nil), ("<svg width='0' height='1'>", nil),
+            ("<svg width='1e30' height='1'>", nil), ("<svg width='nan' height='1'>", nil), ("<svg", nil),
+            ("<svg width='640", nil),
+        ] as [(String, [Int]?)])
+    func svg(text: String, expected: [Int]?) throws { #expect(try size(Array(text.utf8)) == expected) }
+
+    @Test("A header that is cut off states no size")
+    func cut() throws {
+        let whole = tiff(isLittle: true, isBig: true, orientation: 6)
+        for count in 4..<whole.count - 40 { #expect(try size(Array(whole[..<count])) == nil) }
+        for count in 0..<5 {
+            #expect(Array([0xFF, 0x0A, 0x7C, 0x03, 0x40][..<count]).withRaw(RecognizedSize.jpegXL) == nil)
+        }
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<2000 {
+            var file = tiff(isLittle: true, isBig: false, orientation: 6)
+            file[.random(in: 4..<file.count, using: &random)] = .random(in: 0...255, using: &random)
+            _ = try size(file)
+        }
+    }
+}
