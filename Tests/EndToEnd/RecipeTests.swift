@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("README recipes")
+    @Suite("Recipes of the README and the articles")
     struct RecipeTests {
         struct Recipe: CustomTestStringConvertible, Sendable {
             let title: String
@@ -12,14 +12,13 @@ extension EndToEnd {
         }
 
         /// Every block that is marked as one, with the line above it.
-        static let recipes: [Recipe] = {
-            guard let text = try? String(contentsOf: PackageRoot.url.appending(path: "README.md"), encoding: .utf8)
-            else { return [] }
+        static let recipes: [Recipe] = ["README.md", "Sources/KFCore/KFCore.docc/Driving.md"].flatMap { name in
+            let text = (try? String(contentsOf: PackageRoot.url.appending(path: name), encoding: .utf8)) ?? ""
             return text.components(separatedBy: "```sh recipe\n").adjacent.map { before, behind in
                 let lines = before.split(separator: "\n")
                 return Recipe(title: String(lines.last ?? ""), script: behind.components(separatedBy: "```")[0])
             }
-        }()
+        }
 
         let kf: KFCommand
         let server: FileServer

@@ -7,7 +7,7 @@ set -euo pipefail
 libraries=(libcurl4-openssl-dev libsqlite3-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libgif-dev
     liblcms2-dev libssl-dev zlib1g-dev libarchive-dev libavif-dev)
 programs=(nginx apache2-bin curl openssl sqlite3 strace libjpeg-turbo-progs webp binutils zsh fish mandoc man-db
-    python3 python3-botocore libsixel1 libavif-bin)
+    python3 python3-botocore libsixel1 libavif-bin jq)
 packages=("${libraries[@]}" "${programs[@]}" "$@")
 
 fail() {
@@ -43,7 +43,7 @@ missing_elsewhere() {
         pkg-config --exists "$name" 2>/dev/null || echo "$name (headers and static archive)"
     done
     [[ -e /usr/include/gif_lib.h || -e /usr/local/include/gif_lib.h ]] || echo "giflib (headers and static archive)"
-    for name in nginx apache2 curl openssl sqlite3 strace djpeg avifdec readelf zsh fish mandoc man python3; do
+    for name in nginx apache2 curl openssl sqlite3 strace djpeg avifdec readelf zsh fish mandoc man python3 jq; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null || echo "$name"
     done
 }
