@@ -87,6 +87,9 @@ extension EndToEnd {
                 #expect(count(".kf-cache/v1/objects/", ".jpg") == 2 && result.output.hasPrefix("key=images-"))
             } else if recipe.script.contains("thumbs") {
                 #expect(files.contains("site/thumbs/a.webp") && files.contains("site/thumbs/sub/b.webp"), "\(files)")
+            } else if recipe.script.contains("{width}") {
+                #expect(count("site/") == 12 && files.contains("site/a-320.webp"), "\(files)")
+                #expect(files.contains("site/sub/b-1280.jpg"), "\(files)")
             } else if recipe.script.contains("--variant") {
                 #expect(files.contains("site/photo-small.webp") && files.contains("site/photo-large.jpg"), "\(files)")
             } else if recipe.script.contains("products") {
