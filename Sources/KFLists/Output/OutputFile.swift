@@ -138,6 +138,8 @@ package enum OutputName {
             return nil
         }
         let ending = path[path.index(after: dot)...].lowercased()
+        // Other names of images, which are near to some of these.
+        guard !["tif", "jpe", "jfif", "apng", "heif", "dib"].contains(ending) else { return nil }
         let known = ImageFormat.allCases.filter(\.isEncodable).flatMap { [$0.fileExtension, $0.rawValue] }
         return NearestName.to(ending, in: known).map { path[...dot] + $0 }
     }

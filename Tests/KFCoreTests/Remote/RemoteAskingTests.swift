@@ -13,7 +13,7 @@ struct RemoteAskingTests {
 
     init() throws { picture = try ManagerFixture.fixture("png/rgba.png") }
 
-    @Test("Calls that want the origin or stay offline do not ask a remote")
+    @Test("Calls for the origin or offline do not ask a remote")
     func notAsked() async throws {
         try layer.put(picture)
         for option in [\.forceRefresh, \.revalidate, \.fromMemoryCacheOrRefresh, \.offline]
