@@ -195,7 +195,7 @@ class Injection:
     def fault(self, command, generator):
         """How to run the command, its environment, and the words for the fault."""
         if self.short and generator.random() < 0.1:
-            environment = {"LD_PRELOAD": str(self.short), "KF_SHORT": str(generator.randrange(1 << 31))}
+            environment = {"LD_PRELOAD": str(self.short), "SHORT_SEED": str(generator.randrange(1 << 31))}
             return [], environment, "short reads and writes"
         if generator.random() < 0.05:
             size = generator.choice([0, 1000, 5000, 40_000])

@@ -1,5 +1,5 @@
 // Reads and writes of regular files that do less than they were asked to, as the kernel may at any time.
-// Loaded with LD_PRELOAD; KF_SHORT seeds the chance.
+// Loaded with LD_PRELOAD; SHORT_SEED seeds the chance.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 static atomic_uint state;
 
 __attribute__((constructor)) static void begin(void) {
-    const char *seed = getenv("KF_SHORT");
+    const char *seed = getenv("SHORT_SEED");
     state = seed ? (unsigned)strtoul(seed, NULL, 10) : 1;
 }
 

@@ -340,8 +340,8 @@ public final class ImageCache: Sendable {
         remoteStores.withLock { $0 }?.uploads?.endWaiting(within: span)
     }
 
-    /// The images that were used since the cache was opened and evicted again because of the size limit, with the bytes of
-    /// what is left and the limit; nil when there are none.
+    /// The images that this process has used and evicted again because of the size limit, with the bytes of what is left
+    /// and the limit; nil when there are none.
     package var evictedAgain: (removal: Removal, left: Int64, limit: Int64)? {
         guard let storage = alreadyOpen, storage.evictedAgain.entries > 0 else { return nil }
         return (storage.evictedAgain, bestEffort { try storage.storedSize() } ?? 0, storage.sizeLimit)

@@ -57,8 +57,7 @@ extension DiskStorage {
                     let done = try bulkRemoval(sparesUsed: true).remove(
                         chosen.compactMap { $0 }, downTo: bytes, note)
                     removal.add(done)
-                    let isOfNow = chosen.last.map { ($0?.accessed ?? .min) >= opened.milliseconds } ?? false
-                    if isOfNow { overflow.withLock { $0.add(done) } }
+                    own.withLock { $0.evict(chosen.lazy.compactMap { $0 }) }
                     excess = min(
                         excess.subtracting(saturating: done.bytes),
                         try storedSize().subtracting(saturating: bytes))
@@ -144,8 +143,8 @@ extension DiskStorage {
         return hasWaited
     }
 
-    /// The entries that were used since this storage was opened, and that it evicted again because of the limit.
-    package var evictedAgain: Removal { overflow.withLock { $0 } }
+    /// The entries that this process has stored or read, and evicted again because of the limit.
+    package var evictedAgain: Removal { own.withLock { $0.evictedAgain } }
 
     /// The number of evictions in this process so far.
     var evictionCount: Int { evictions.load(ordering: .relaxed) }

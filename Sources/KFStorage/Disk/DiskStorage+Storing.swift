@@ -108,6 +108,9 @@ extension DiskStorage {
         let (writer, number) = writerAndIndex
         let submission = Submission(groups, known: known, at: now()) { [self] outcomes in
             Self.dropLinked(groups, outcomes)
+            own.withLock { own in
+                for case .success(let entry?) in outcomes.joined() { own.use(row: entry.row) }
+            }
             let failures = Self.failures(groups, outcomes).intersection(repairs.allowed)
             guard !failures.isEmpty || isOverLimit else { return then(outcomes) }
             // Repairs and evictions wait for other processes and for the writer, and this is the writer's thread.

@@ -6,6 +6,7 @@ extension DiskStorage {
     package func noteHit(_ entry: Entry, extending: ExpirationExtending?) {
         let now = now()
         let extending = extending ?? entry.extending
+        own.withLock { $0.use(row: entry.row) }
         reads.withLock { log in
             log.counts.hits += 1
             // A read-only cache never writes touches.

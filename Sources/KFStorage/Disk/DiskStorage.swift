@@ -42,16 +42,14 @@ package final class DiskStorage: Sendable {
     private let limit: Atomic<Int64>
     private let open: Mutex<Parts>
     let reads = Mutex(ReadLog())
+    let own = Mutex(OwnEntries())
     let flights = Mutex(FlightTable())
     /// The number of evictions in this process because the limit was exceeded.
     let evictions = Atomic<Int>(0)
-    let overflow = Mutex(Removal())
-    let opened: Timestamp
 
     /// Opens the cache. A damaged index is set aside and rebuilt from the entries that can be read.
     package init(_ configuration: Configuration) throws(StorageError) {
         self.configuration = configuration
-        opened = configuration.clock.now()
         limit = Atomic(configuration.sizeLimit)
         open = Mutex(try Parts(configuration))
     }

@@ -43,6 +43,21 @@ struct ReadLog {
     }
 }
 
+/// The rows of entries that this process has stored or read, as many as are kept, and those of them that it evicted.
+struct OwnEntries {
+    private var rows: Set<Int64> = []
+    private(set) var evictedAgain = Removal()
+    /// The largest number of rows, which take about a megabyte.
+    private static let most = 1 << 16
+
+    mutating func use(row: Int64) { if rows.count < Self.most { rows.insert(row) } }
+
+    /// Counts those of the evicted entries that this process has used.
+    mutating func evict(_ victims: some Sequence<Victim>) {
+        for victim in victims where rows.remove(victim.row) != nil { evictedAgain.add(entries: 1, bytes: victim.size) }
+    }
+}
+
 /// A read that changed an entry's times.
 struct Touch {
     /// The time when the entry was stored. An entry that replaced it has times of its own.

@@ -14,6 +14,21 @@ struct EvictionTests {
         try range.filter { try storage.entry(for: EntryKey(key: "k\($0)")) != nil }
     }
 
+    @Test("What others stored was not evicted again")
+    func ownEntries() async throws {
+        let (mine, other) = (try fixture.open(), try fixture.open())
+        for number in 0..<5 { try await other.put("\(number)", "\(number)") }
+        _ = try mine.evict(to: 0)
+        #expect(mine.evictedAgain == Removal())
+        try await mine.put("own", "own")
+        try await other.put("read", "read")
+        mine.noteHit(try #require(try mine.entry(for: EntryKey(key: "read"))), extending: nil)
+        _ = try mine.evict(to: 0)
+        #expect(mine.evictedAgain.entries == 2 && mine.evictedAgain.bytes == 7)
+        mine.close()
+        #expect(mine.evictedAgain.entries == 2)
+    }
+
     @Test("The lowest ranks equal those of a full sort")
     func lowest() {
         var generator = SystemRandomNumberGenerator()
