@@ -228,7 +228,10 @@ struct ParsedArguments: Sendable {
     /// Refuses a variable whose name is nearly that of an option: it would be without effect.
     private static func checkNames(_ environment: [String: String], _ own: [OptionSpec]) throws(UsageError) {
         let strange = environment.keys.filter { name in
-            name.hasPrefix("KF_") && !otherVariables.contains(name) && !own.contains { $0.variableName == name }
+            guard name.hasPrefix("KF_"), !otherVariables.contains(name) else { return false }
+            // The names of all variables would cost a sixth of a start.
+            let option = String(decoding: name.utf8.dropFirst(3).map { $0 == 0x5F ? 0x2D : $0 | 0x20 }, as: UTF8.self)
+            return !own.contains { $0.name == option }
         }
         if strange.isEmpty { return }
         let known = CommandTable.allOptions.map(\.variableName) + otherVariables
