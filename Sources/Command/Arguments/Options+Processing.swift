@@ -58,7 +58,7 @@ extension Options {
         "keep-metadata", .processing, .flag,
         help: "Keep EXIF and XMP when an image is encoded; a copy keeps its bytes in any case")
     static let stripMetadata = Option(
-        "strip-metadata", .processing, .flag, excludes: ["keep-metadata"],
+        "strip-metadata", .processing, .flag, excludes: [keepMetadata.name],
         help: "Remove EXIF, XMP, IPTC and comments, of a copy too, whose pixels stay as they are")
     static let maxPixels = Option<Int?>(
         "max-pixels", .processing, value: "N", .one(.integer(in: 1...Int.max)), byDefault: "100000000",

@@ -127,9 +127,10 @@ struct FetchCommand: Sendable {
     static let summary: [JSONField<(sources: Int, outputs: OutputCounts, cache: ImageCache)>] = [
         JSONField("sources", "The number of sources.") { $0.sources },
         JSONField("written", "The numbers of files that were written, and that had the same bytes already.") {
-            $0.outputs[.written]
+            $0.outputs.written.load(ordering: .relaxed)
         },
-        JSONField("unchanged", nil) { $0.outputs[.unchanged] }, RetrievalSettings.evicted { $0.cache },
+        JSONField("unchanged", nil) { $0.outputs.unchanged.load(ordering: .relaxed) },
+        RetrievalSettings.evicted { $0.cache },
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
 
@@ -272,13 +273,18 @@ struct FetchCommand: Sendable {
     }
 }
 
-/// The numbers of outputs by what became of them.
+/// The numbers of files that were written, and that had the same bytes already.
 final class OutputCounts: Sendable {
-    private let counts = Mutex<[OutputState: Int]>([:])
+    let written = Atomic(0)
+    let unchanged = Atomic(0)
 
-    subscript(state: OutputState) -> Int { counts.withLock { $0[state] ?? 0 } }
-
-    func add(_ state: OutputState) { counts.withLock { $0[state, default: 0] += 1 } }
+    func add(_ state: OutputState) {
+        switch state {
+        case .written: written.add(1, ordering: .relaxed)
+        case .unchanged: unchanged.add(1, ordering: .relaxed)
+        case .left: break
+        }
+    }
 }
 
 private final class FetchExporter: PrefetchExporter {

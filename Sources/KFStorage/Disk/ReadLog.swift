@@ -45,16 +45,19 @@ struct ReadLog {
 
 /// The rows of entries that this process has stored or read, as many as are kept, and those of them that it evicted.
 struct OwnEntries {
-    private var rows: Set<Int64> = []
+    /// May repeat a row. An array, because the first set of a process costs it as much as half a look-up.
+    private var rows: [Int64] = []
     private(set) var evictedAgain = Removal()
     /// The largest number of rows, which take about a megabyte.
     private static let most = 1 << 16
 
-    mutating func use(row: Int64) { if rows.count < Self.most { rows.insert(row) } }
+    mutating func use(row: Int64) { if rows.count < Self.most { rows.append(row) } }
 
     /// Counts those of the evicted entries that this process has used.
     mutating func evict(_ victims: some Sequence<Victim>) {
-        for victim in victims where rows.remove(victim.row) != nil { evictedAgain.add(entries: 1, bytes: victim.size) }
+        var own = Set(rows)
+        for victim in victims where own.remove(victim.row) != nil { evictedAgain.add(entries: 1, bytes: victim.size) }
+        rows = Array(own)
     }
 }
 
