@@ -40,11 +40,13 @@ package final class Session: Sendable {
 
     package static var processEnvironment: [String: String] {
         var result: [String: String] = [:]
+        result.reserveCapacity(64)
         var next = environ
         while let entry = next.pointee {
-            let text = RawText.decode(entry)
-            if let mark = text.utf8.firstIndex(of: UInt8(ascii: "=")) {
-                result[String(text[..<mark])] = String(text[text.index(after: mark)...])
+            let bytes = UnsafeRawBufferPointer(start: entry, count: strlen(entry)).assumingMemoryBound(to: UInt8.self)
+            if let mark = memchr(entry, 0x3d, bytes.count).map({ $0 - UnsafeMutableRawPointer(entry) }) {
+                let name = RawText.decode(UnsafeBufferPointer(rebasing: bytes[..<mark]))
+                result[name] = RawText.decode(UnsafeBufferPointer(rebasing: bytes[(mark + 1)...]))
             }
             next += 1
         }
