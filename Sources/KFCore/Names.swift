@@ -109,6 +109,7 @@ public typealias KeyChoice = KFStorage.KeyChoice
 public typealias MemoryStorageConfig = KFStorage.MemoryStorageConfig
 public typealias ReadCounts = KFStorage.ReadCounts
 public typealias RemoteCounts = KFStorage.RemoteCounts
+public typealias PastRemoval = KFStorage.PastRemoval
 public typealias Removal = KFStorage.Removal
 public typealias StorageExpiration = KFStorage.StorageExpiration
 public typealias Timestamp = KFStorage.Timestamp
@@ -179,6 +180,7 @@ public typealias RetrieveImageResult = KFPipeline.RetrieveImageResult
 public typealias CachedFile = KFTerms.CachedFile
 public typealias CacheStoreResult = KFTerms.CacheStoreResult
 public typealias ImageFacts = KFTerms.ImageFacts
+public typealias FetchReason = KFTerms.FetchReason
 public typealias RetrievalWay = KFTerms.RetrievalWay
 public typealias StoredFile = KFTerms.StoredFile
 

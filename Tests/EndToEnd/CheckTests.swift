@@ -69,7 +69,7 @@ extension EndToEnd {
             #expect(structure.errors.contains("bytes (check: structure)"), "\(structure)")
             let listed = try await kf.run(
                 "prefetch", "list", "--allow-local", "-v", "--force-refresh", "--check", "full")
-            #expect(listed.errors.contains("\(path): fetched (check: full)\n"), "\(listed)")
+            #expect(listed.errors.contains("\(path): fetched (forced) (check: full)\n"), "\(listed)")
         }
 
         @Test("Formats that kf cannot decode pass a full check")

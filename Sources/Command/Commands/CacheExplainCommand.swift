@@ -34,6 +34,9 @@ struct CacheExplainCommand: Sendable {
             Terminal.visible(explanation.identifier.isEmpty ? shown : "\(shown)@\(explanation.identifier)"))
         if explanation.entries.isEmpty { Terminal.print("  not cached") }
         for entry in explanation.entries { printEntry(entry) }
+        if let removal = explanation.removal, let date = DateText.text(removal.time) {
+            Terminal.print("  \(Self.text(removal.reason)) on \(date)Z")
+        }
         if explanation.passesOverRemotes {
             Terminal.print("  remotes are not asked: the options or the request of a user forbid it")
         }
@@ -69,6 +72,15 @@ struct CacheExplainCommand: Sendable {
             value.map { "\(name) \($0)" }
         }
         if !validators.isEmpty { Terminal.print("    \(Terminal.visible(validators.joined(separator: ", ")))") }
+    }
+
+    private static func text(_ reason: PastRemoval.Reason) -> String {
+        switch reason {
+        case .evicted: "evicted because the cache was full"
+        case .expired: "removed as expired"
+        case .removed: "removed by a command or a program"
+        case .damaged: "removed because its file was missing or damaged"
+        }
     }
 
     private static func text(_ holding: RemoteHolding) -> String {
@@ -133,10 +145,19 @@ struct CacheExplainCommand: Sendable {
             $0.found.entries.map { JSONObject($0, EntryTable.fields) }
         },
         JSONField(
+            "removal",
+            "The last removal of the image or its original, as far as the cache remembers it: reason (evicted, expired, "
+                + "removed or damaged) and time in seconds since 1970; or null."
+        ) { $0.found.removal.map { JSONObject(part: $0, removal) } },
+        JSONField(
             "remotes",
             "For each --remote: its name (remote), what it has of the image and of its original (bytes, sha256, expires, "
                 + "expired, and object: whether the bytes are there), and problem, or null."
         ) { $0.found.remotes.map { JSONObject(part: $0, holding) } },
+    ]
+
+    private static let removal: [JSONField<PastRemoval>] = [
+        JSONField("reason", nil) { "\($0.reason)" }, JSONField("time", nil) { $0.time.seconds },
     ]
 
     private static let holding: [JSONField<RemoteHolding>] = [

@@ -91,6 +91,13 @@ struct ItemReport: Sendable {
                     + "cached original), revalidated (not modified at the origin), fetched, remote (from a --remote), stale (expired, and the origin "
                     + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
+            JSONField(
+                "fetch_reason",
+                "Why it was fetched: new, expired, changed (at the origin), evicted, removed, damaged or forced; else null."
+            ) { $0.result?.fetchReason?.word },
+            JSONField.ifPresent(
+                "removed_at", "When the cache had removed it, as far as it remembers: seconds since 1970."
+            ) { $0.result?.fetchReason?.removal?.time.seconds },
             JSONField("path", CommonFields.path) { $0.path },
             JSONField("output", "The file that was written; null when none was, or --no-clobber left what was there.") {
                 $0.output
@@ -108,6 +115,10 @@ struct ItemReport: Sendable {
             JSONField(
                 "final_url", "The URL that answered, after redirects, without user info; null without a response."
             ) { $0.result?.response?.url },
+            JSONField.ifPresent("redirects", "The URLs that redirected, in their order, without user info.") {
+                $0.redirects.isEmpty ? nil : $0.redirects
+            },
+            JSONField.ifPresent("alternative", "The --alternative that brought the image.") { $0.alternative },
             JSONField(
                 "timings",
                 "dns, connect, tls, first_byte and total: seconds since the transfer began; null without a transfer."
@@ -155,6 +166,13 @@ struct ItemReport: Sendable {
 
     var facts: ImageFacts? { result?.facts ?? cached?.facts }
 
+    private var redirects: [String] { result?.response?.redirects.map(\.url) ?? [] }
+
+    private var alternative: String? {
+        guard let result, result.source.name != result.originalSource.name else { return nil }
+        return RequestURL.withoutUserInfo(result.source.name)
+    }
+
     var httpStatus: Int? { result?.response?.status ?? error?.httpStatus }
 
     /// The number of transfers.
@@ -173,9 +191,31 @@ struct ItemReport: Sendable {
         return place != nil && (way == .disk || way == .memory) ? "cached" : way.rawValue
     }
 
+    /// Returns how an image was obtained, and why: `fetched (evicted on 2030-12-31T18:00:00Z)`.
+    static func account(of result: RetrieveImageResult) -> String {
+        var text = result.way.rawValue
+        if let reason = result.fetchReason {
+            let date = (reason.removal?.time).flatMap(DateText.text)
+            text += " (\(reason.word)\(date.map { " on \($0)Z" } ?? ""))"
+        }
+        let redirects = redirects(of: result)
+        if !redirects.isEmpty { text += ", redirected by \(redirects.joined(separator: ", "))," }
+        if let alternative = alternative(of: result) { text += ", from the alternative \(alternative)," }
+        return Terminal.visible(text)
+    }
+
+    private static func redirects(of result: RetrieveImageResult) -> [String] {
+        result.response?.redirects.map { RequestURL.redacted($0.url) } ?? []
+    }
+
+    private static func alternative(of result: RetrieveImageResult) -> String? {
+        let name = result.source.name
+        return name == result.originalSource.name ? nil : RequestURL.redacted(name)
+    }
+
     private static func describe(_ result: RetrieveImageResult) -> String {
         let facts = result.facts
-        var parts = [result.way.rawValue]
+        var parts = [account(of: result)]
         if let pixels = facts.pixels { parts.append(pixels) }
         parts.append(facts.format.rawValue)
         parts.append("\(facts.bytes) bytes")

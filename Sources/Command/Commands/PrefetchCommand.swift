@@ -224,7 +224,9 @@ struct PrefetchCommand: Sendable {
             let name = Terminal.visible(RequestURL.redacted(outcome.item.text))
             let variant = report.variant.map { " (\($0))" } ?? ""
             let check = report.result?.check.map { " (check: \($0.rawValue))" } ?? ""
-            let status = report.status == "not_tried" ? "not tried" : report.status
+            let status =
+                report.status == "not_tried"
+                ? "not tried" : report.result.map(ItemReport.account(of:)) ?? report.status
             Terminal.printError("kf: \(name)\(variant): \(status)\(check)")
         }
     }

@@ -18,6 +18,9 @@ public struct CacheExplanation: Sendable {
     /// The original and everything made from it, expired or not: first the cache's own entries, then those of lower
     /// layers.
     public let entries: [CachedEntry]
+    /// The last removal of the image or of its original from the cache, as far as the cache remembers it. The image may
+    /// have been stored again since.
+    public let removal: PastRemoval?
     /// The plan of the next retrieval.
     public internal(set) var plan: RetrievalPlan
     /// The entry of the requested image, or else of its original, that can be read; expired or not.
@@ -115,6 +118,7 @@ extension KingfisherManager {
         return CacheExplanation(
             key: retrieval.target.key, identifier: retrieval.target.identifier, target: target?.cached,
             isTargetWhole: target?.candidate.isWhole ?? false, entries: entries,
+            removal: retrieval.pastRemoval,
             plan: retrieval.plan(
                 found.decision, choices.map { $0?.candidate },
                 answer: entries.first { $0.entry.key.isAnswer && retrieval.accepts($0.entry) }?.entry, now: now),

@@ -154,7 +154,10 @@ extension KingfisherManager {
     private func finish(_ image: DownloadedImage, _ job: ImageJob, _ turn: inout Turn) {
         let before = job.retrieval
         let retrieval = (image.isPersonal ? before.unstored : before).placed(by: image.response)
-        job.state.withLock { $0.retrieval = retrieval }
+        let asking = job.state.withLock { state in
+            state.retrieval = retrieval
+            return state.asking
+        }
         let origin =
             image.entry.map { retrieval.origin(of: $0) }
             ?? image.response.map { OriginFacts($0, retrieval, now: cache.now) }
@@ -165,6 +168,7 @@ extension KingfisherManager {
         ending.facts.isPersonal = image.isPersonal
         ending.facts.response = image.response
         ending.facts.attempts = job.attempts
+        ending.facts.reason = FetchReason(before, asking)
         ending.facts.check = image.findings.extent
         ending.facts.warn(image.findings.warnings)
         if !job.variants.isEmpty { return makeVariants(of: image, ending, job, &turn) }
@@ -173,6 +177,9 @@ extension KingfisherManager {
         if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) || image.entry?.original != nil {
             if let delegate { image.tell(delegate, retrieval.options.processing) }
             return store(ending, of: image, in: image.stores, job, &turn)
+        }
+        if let made = sameResult(of: image, retrieval) {
+            return store(ImageEnding(madeBefore: made, ending), of: image, in: image.stores, job, &turn)
         }
         guard job.enter(.making(.body(ending))) else { return }
         ImageMaking.join(

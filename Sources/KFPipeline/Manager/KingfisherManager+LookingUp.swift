@@ -91,6 +91,14 @@ extension Retrieval {
         RetrieveImageResult(self, asked: asked ?? self, way, .file(file))
     }
 
+    /// Returns the result with the image of the options for failures.
+    func result(_ image: Image, insteadOf error: KingfisherError) -> RetrieveImageResult {
+        let pixels = PixelFacts(width: image.width, height: image.height, frames: image.frames.count)
+        let facts = ImageFacts(format: image.sourceFormat ?? .png, pixels, bytes: 0, digest: nil)
+        let content = Outcome.Content.memory(CachedImage(bytes: nil, image: image, facts: facts, path: nil), cache)
+        return RetrieveImageResult(self, asked: self, .onFailure, content, Outcome.Facts(failure: error))
+    }
+
     /// Returns the result of an image in memory.
     func result(_ cached: CachedImage, asked: Retrieval? = nil) -> RetrieveImageResult {
         RetrieveImageResult(self, asked: asked ?? self, .memory, .memory(cached, cache))

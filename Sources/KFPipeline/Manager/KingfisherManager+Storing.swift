@@ -22,7 +22,7 @@ extension KingfisherManager {
         var group: [StoreOrder] = []
         if let image, image.entry?.original == nil { group = keepOriginal(of: image, &ending, job) }
         group += keepTarget(of: &ending, in: book) { ending throws(KingfisherError) in
-            guard case .processed = ending.content else { return image?.entry?.original }
+            if case .bytes = ending.content { return image?.entry?.original }
             guard let image else { return ending.derivation?.digest }
             return try image.digest(stored: ending.original)
         }
@@ -81,7 +81,7 @@ extension KingfisherManager {
         from original: (ImageEnding) throws(KingfisherError) -> Digest?
     ) -> [StoreOrder] {
         let (retrieval, origin, now) = (ending.retrieval, ending.origin, cache.now)
-        let bytes: PendingBytes
+        var bytes: PendingBytes?
         let format: ImageFormat
         let pixels: PixelFacts?
         switch ending.content {
@@ -89,15 +89,18 @@ extension KingfisherManager {
         case .processed(let made):
             if retrieval.usesMemory { ending.facts.storing.memory = .stored }
             (bytes, format, pixels) = (.memory(made.bytes), made.format, PixelFacts(made))
-        case .file, .failure: return []
+        case .file(let file): (format, pixels) = (file.entry.format, file.entry.object.pixels)
+        case .failure: return []
         }
         guard !retrieval.wantsOriginal, retrieval.keepsTarget, retrieval.mayStore(origin, now: now) else { return [] }
         do throws(KingfisherError) {
             let digest = try original(ending)
             func make() throws(KingfisherError) -> Store? {
-                try retrieval.cache.order(
-                    bytes, retrieval.target,
-                    retrieval.facts(format: format, pixels: pixels, origin: origin, original: digest, now: now))
+                let facts = retrieval.facts(
+                    format: format, pixels: pixels, origin: origin, original: digest, now: now)
+                if let bytes { return try retrieval.cache.order(bytes, retrieval.target, facts) }
+                guard case .file(let file) = ending.content else { return nil }
+                return .keep(file.entry, as: retrieval.target, facts)
             }
             let ordered =
                 if let book {
@@ -303,7 +306,7 @@ extension ImageCache {
     func removeDamagedNow(_ key: EntryKey, where isDamaged: (Entry) -> Bool) throws(KingfisherError) {
         _ = try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
             guard !storage.isReadOnly, let entry = try storage.entry(for: key), isDamaged(entry) else { return }
-            _ = try storage.remove(entries: [entry])
+            _ = try storage.remove(entries: [entry], because: .damaged)
             // Other entries may share its file.
             storage.distrust(entry.object.digest)
         }

@@ -173,16 +173,20 @@ extension KingfisherManager {
     ) {
         var (ending, group) = (ending, group)
         let retrieval = ending.retrieval
-        let made = VariantMaker.make(job.variants, of: original.bytes, original.format)
+        let known = job.variants.map { sameResult(of: original.digest, $0) }
+        let missing = job.variants.indices.filter { known[$0] == nil }
+        let results = VariantMaker.make(missing.map { job.variants[$0] }, of: original.bytes, original.format)
+        var made = results[...]
         ending.holdStores()
         let isKept =
             original.isStored
             && (original.removals == nil || !isRemoved(retrieval.original, since: original.removals, retrieval))
-        ending.parts = zip(job.variants, made).map { variant, result in
+        ending.parts = zip(job.variants, known).map { variant, known in
             var variant = variant.of(representation: retrieval.target.representation)
             if !isKept { variant = variant.unstored }
             var part = ImageEnding(
-                variant, asked: variant, ending.way.ofResults, ImageEnding.Content(result), origin: ending.origin)
+                variant, asked: variant, known == nil ? ending.way.ofResults : .disk,
+                known.map { .file($0) } ?? ImageEnding.Content(made.removeFirst()), origin: ending.origin)
             part.facts = ending.facts
             part.original = ending.original
             if case .processed(let image) = part.content { part.facts.warn(image.warnings) }

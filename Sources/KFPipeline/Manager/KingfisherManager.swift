@@ -105,7 +105,11 @@ public final class KingfisherManager: Sendable {
         with source: Source, options: KingfisherOptions, isRepairable: Bool
     ) async throws(KingfisherError) -> RetrieveImageResult {
         let retrieval = Retrieval(source, OptionsBox(identified(options)), cache)
-        let image = try await results(of: retrieval, .one)[0].get()
+        let found = await results(of: retrieval, .one)[0]
+        if case .failure(let error) = found, let image = options.onFailureImage, !error.isCancellation {
+            return retrieval.result(image, insteadOf: error)
+        }
+        let image = try found.get()
         return isRepairable ? repairable(image) : image
     }
 

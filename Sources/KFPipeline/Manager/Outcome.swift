@@ -30,6 +30,9 @@ package final class Outcome: Sendable {
         /// Whether the image belongs to this call alone, so that nothing made from it is stored.
         var isPersonal = false
         var check: ImageCheck.Extent?
+        var failure: KingfisherError?
+        /// The reason of the request; nil if the caches had no such entry.
+        var reason: FetchReason?
         private(set) var warnings: [ImageWarning] = []
 
         /// Adds the warnings that are not listed yet.

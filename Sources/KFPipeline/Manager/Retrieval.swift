@@ -141,7 +141,7 @@ package final class Retrieval: Sendable {
         facts.format = format.rawValue
         facts.fileExtension = format.fileExtension
         facts.pixels = pixels
-        facts.host = "local"
+        facts.host = EntryFacts.localHost
         if case .network(let resource) = source {
             let url = resource.downloadURL
             facts.host = url.host

@@ -30,6 +30,15 @@ public struct RetrieveImageResult: Sendable {
     /// The source that was requested.
     public var originalSource: Source { asked?.source ?? source }
 
+    /// The retrieval that brought the image; nil for an image that memory had.
+    var retrieval: Retrieval? {
+        if case .retrieval(let retrieval, _) = outcome.subject { return retrieval }
+        return nil
+    }
+
+    /// The reason of the request that the terms of asking gave.
+    var reason: FetchReason? { outcome.facts.reason }
+
     /// The retrieval of the call; nil for an image that memory had.
     var asked: Retrieval? {
         if case .retrieval(_, let asked) = outcome.subject { return asked }
@@ -43,7 +52,7 @@ public struct RetrieveImageResult: Sendable {
         switch way {
         case .memory: .memory
         case .disk, .stale: .disk
-        case .derived, .revalidated, .fetched, .remote: .none
+        case .derived, .revalidated, .fetched, .remote, .onFailure: .none
         }
     }
 
@@ -77,6 +86,8 @@ public struct RetrieveImageResult: Sendable {
         }
     }
 
+    /// The error in whose place ``KingfisherOptions/onFailureImage`` was delivered; nil for every other image.
+    public var failure: KingfisherError? { outcome.facts.failure }
     /// The outcome of storing. An image is delivered even if it could not be stored.
     public var storing: CacheStoreResult { outcome.facts.storing }
     /// The response that brought or confirmed the image; nil if no request was made.

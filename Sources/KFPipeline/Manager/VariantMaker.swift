@@ -28,7 +28,7 @@ struct VariantMaker: Sendable {
     static func make(
         _ retrievals: [Retrieval], of bytes: [UInt8], _ format: ImageFormat
     ) -> [Result<ProcessedImage, KingfisherError>] {
-        let processing = retrievals[0].options.processing
+        guard let processing = retrievals.first?.options.processing else { return [] }
         let sizes = retrievals.map { WorkMemory.estimate(for: bytes, $0.options.processor, processing) }
         let size = min(sizes.reduce(0, +), processing.decode.limits.memory(fileBytes: bytes.count))
         // The time limit starts when the memory is available.

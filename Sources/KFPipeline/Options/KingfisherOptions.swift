@@ -74,6 +74,9 @@ public struct KingfisherOptions: Sendable {
     public var retryStrategy: (any RetryStrategy)?
     /// The sources that are tried in order when the source fails.
     public var alternativeSources: [Source] = []
+    /// The image that `retrieveImage` delivers, uncached, if all sources fail; ``RetrieveImageResult/failure`` then has the
+    /// error. A cancelled call still throws.
+    public var onFailureImage: Image?
     /// The options of the request to the origin.
     public var request = RequestOptions()
     /// Called with the number of bytes received, on the network thread.

@@ -65,6 +65,8 @@ public enum KingfisherOptionsInfoItem: Sendable {
     case retryStrategy(any RetryStrategy)
     /// Sets ``KingfisherOptions/alternativeSources``.
     case alternativeSources([Source])
+    /// Sets ``KingfisherOptions/onFailureImage``.
+    case onFailureImage(Image?)
     /// Sets ``RequestOptions/priority``.
     case downloadPriority(Float)
     /// Sets ``RequestOptions/modifier``.
@@ -125,6 +127,7 @@ extension KingfisherOptions {
         case .retryFailed: retryFailed = true
         case .retryStrategy(let strategy): retryStrategy = strategy
         case .alternativeSources(let sources): alternativeSources = sources
+        case .onFailureImage(let image): onFailureImage = image
         case .downloadPriority(let priority): request.priority = priority
         case .requestModifier(let modifier): request.modifier = modifier
         case .redirectHandler(let handler): request.redirectHandler = handler

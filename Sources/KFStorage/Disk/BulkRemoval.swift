@@ -24,6 +24,8 @@ struct BulkRemoval {
     let sparesUsed: Bool
     /// The number of victims from which two passes over the index pay off.
     var many = 8192
+    /// Receives the row of each entry after its removal.
+    var removed: (Int64) -> Void = { _ in }
 
     /// Removes victims until the objects take no more than `limit` bytes. After each transaction, `note` receives the
     /// removed entries; without it no names are looked up.
@@ -45,17 +47,19 @@ struct BulkRemoval {
         } each: { (done: Outcome) in
             removal.add(done.removed)
             left += done.dangling
+            done.rows.forEach(removed)
             if let note { done.names.forEach(note) }
         }
         left.sort { $0.row < $1.row }
         try slices(of: left) { slice, connection throws(StorageError) in
-            try Self.work(on: slice) { victim throws(StorageError) -> EntryName?? in
+            try Self.work(on: slice) { victim throws(StorageError) -> (row: Int64, name: EntryName?)? in
                 let name = names ? try connection.name(row: victim.row) : nil
                 try connection.removeDangling(victim)
-                return .some(name)
+                return (victim.row, name)
             }
-        } each: { name in
+        } each: { row, name in
             removal.add(entries: 1, bytes: 0)
+            removed(row)
             if let note, let name { note(name) }
         }
         return removal
@@ -64,6 +68,7 @@ struct BulkRemoval {
     private struct Outcome: Sendable {
         var removed = Removal()
         var names: [EntryName] = []
+        var rows: [Int64] = []
         var dangling: [Victim] = []
     }
 
@@ -100,6 +105,7 @@ struct BulkRemoval {
             for victim in still {
                 if naming, let name = try connection.name(row: victim.row) { outcome.names.append(name) }
                 try connection.remove(row: victim.row, from: directory)
+                outcome.rows.append(victim.row)
             }
             let freed = references <= still.count ? object.object?.size ?? 0 : 0
             outcome.removed.add(entries: still.count, bytes: freed)

@@ -54,7 +54,7 @@ extension DiskStorage {
                     removal.add(sum)
                     excess = excess.subtracting(saturating: sum.bytes)
                 } else {
-                    let done = try bulkRemoval(sparesUsed: true).remove(
+                    let done = try bulkRemoval(.evicted).remove(
                         chosen.compactMap { $0 }, downTo: bytes, note)
                     removal.add(done)
                     own.withLock { $0.evict(chosen.lazy.compactMap { $0 }) }
@@ -181,13 +181,15 @@ extension DiskStorage {
             if dryRun {
                 removal.add(try Self.sum(found, reader, &shared, note))
             } else {
-                removal.add(try bulkRemoval(sparesUsed: false).remove(found, note))
+                removal.add(try bulkRemoval(filter.expiredAt == nil ? .removed : .expired).remove(found, note))
             }
         }
     }
 
-    func bulkRemoval(sparesUsed: Bool) -> BulkRemoval {
-        BulkRemoval(writer: writer, directory: session.directory, sparesUsed: sparesUsed)
+    func bulkRemoval(_ reason: PastRemoval.Reason) -> BulkRemoval {
+        var removal = BulkRemoval(writer: writer, directory: session.directory, sparesUsed: reason == .evicted)
+        removal.removed = { row in self.noteRemoval(of: row, reason) }
+        return removal
     }
 
     /// The references to shared objects that a dry run has not found yet, by their rows.
@@ -260,7 +262,8 @@ extension DiskStorage {
 
     /// Removes these entries, except those whose content was replaced since they were read. Meant for few entries.
     package func remove(
-        entries: [Entry], dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
+        entries: [Entry], dryRun: Bool = false, because reason: PastRemoval.Reason = .removed,
+        _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
         guard !entries.isEmpty else { return Removal() }
         if dryRun {
@@ -279,6 +282,7 @@ extension DiskStorage {
                 guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
                 else { continue }
                 try connection.remove(row: current.row, from: directory)
+                noteRemoval(of: current.row, reason)
                 gone.append(EntryName(entry.key))
             }
             return (gone, before.subtracting(saturating: try connection.storedSize()))

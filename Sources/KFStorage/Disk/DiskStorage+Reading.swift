@@ -110,6 +110,7 @@ extension DiskStorage {
     private func discard(_ entry: Entry) {
         guard !isReadOnly else { return }
         let directory = session.directory
+        noteRemoval(of: entry.row, .damaged)
         writer.submit(urgent: false, optional: true) { connection throws(StorageError) in
             guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
             try connection.remove(row: current.row, from: directory)

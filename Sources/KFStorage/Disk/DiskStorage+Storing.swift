@@ -107,9 +107,12 @@ extension DiskStorage {
         if groups.isEmpty { return then([]) }
         let (writer, number) = writerAndIndex
         let submission = Submission(groups, known: known, at: now()) { [self] outcomes in
-            Self.dropLinked(groups, outcomes)
-            own.withLock { own in
-                for case .success(let entry?) in outcomes.joined() { own.use(row: entry.row) }
+            for case (let store, .success(let entry)) in Self.pairs(groups, outcomes) {
+                // Bodies that were linked to an object, not moved to its place, leave a file.
+                store.staged?.abandon()
+                guard let entry else { continue }
+                own.withLock { $0.use(row: entry.row) }
+                if store.isOfLocalSource { noteResult(entry) }
             }
             let failures = Self.failures(groups, outcomes).intersection(repairs.allowed)
             guard !failures.isEmpty || isOverLimit else { return then(outcomes) }
@@ -122,11 +125,6 @@ extension DiskStorage {
             }
         }
         writer.submit(submission, company)
-    }
-
-    /// Removes the files of bodies that were linked to an object, not moved to its place.
-    private static func dropLinked(_ groups: [[Store]], _ outcomes: [[Store.Outcome]]) {
-        for case (let store, .success) in pairs(groups, outcomes) { store.staged?.abandon() }
     }
 
     private static func pairs(

@@ -58,6 +58,15 @@ package enum Store: Sendable {
         }
     }
 
+    /// Whether its bytes were made from a file or another source that no server sent.
+    var isOfLocalSource: Bool {
+        switch self {
+        case .put(let put): put.facts.host == EntryFacts.localHost
+        case .keep(_, _, let facts): facts.host == EntryFacts.localHost
+        case .renew: false
+        }
+    }
+
     /// The first row that the store touches. A batch is carried out in row order.
     var row: Int64 {
         switch self {

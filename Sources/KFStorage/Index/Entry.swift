@@ -60,6 +60,9 @@ package struct PixelFacts: Equatable, Sendable {
 
 /// The properties of an entry that the caller of a store supplies.
 package struct EntryFacts: Equatable, Sendable {
+    /// The label in place of a host for images that no server sent.
+    package static let localHost = "local"
+
     /// The labels by which totals are kept: host and format.
     package var host = ""
     package var format = ""

@@ -79,6 +79,7 @@ extension Verifier {
             guard try suspect.isStillWrong(connection, objects) else { return nil }
             let entries = suspect.row.flatMap { users[$0.row] } ?? []
             let isRepaired = repairs ? try suspect.remove(entries.map(\.row), connection, objects) : false
+            if isRepaired { entries.forEach { storage.noteRemoval(of: $0.row, .damaged) } }
             return suspect.finding(
                 entries: entries.prefix(10).map { EntryName($0.key) }, isRepaired: isRepaired, objects)
         }

@@ -155,7 +155,10 @@ extension Verifier {
     private func settle(broken rows: [Int64]) throws(StorageError) {
         try secondLook(rows) { row, connection throws(StorageError) in
             guard let broken = try connection.brokenEntry(row: row) else { return nil }
-            if repairs { try connection.remove(row: row, from: directory) }
+            if repairs {
+                try connection.remove(row: row, from: directory)
+                storage.noteRemoval(of: row, .damaged)
+            }
             return CacheFinding(
                 broken.kind, entries: [EntryName(broken.key)], "the entry \(broken.detail)", isRepaired: repairs)
         }
@@ -199,7 +202,10 @@ extension Verifier {
                 guard try connection.unusableObjects(from: row, count: 1).found.first == row else { return nil }
                 let entries = users[row] ?? []
                 if repairs {
-                    for entry in entries { try connection.removeEntry(row: entry.row) }
+                    for entry in entries {
+                        try connection.removeEntry(row: entry.row)
+                        storage.noteRemoval(of: entry.row, .damaged)
+                    }
                     try connection.forgetObject(row: row)
                 }
                 return CacheFinding(

@@ -16,6 +16,8 @@ public enum RetrievalWay: String, Sendable {
     case remote
     /// From the disk cache although stale, because the origin could not be reached.
     case stale
+    /// The image of the options for failures.
+    case onFailure
 }
 
 /// The results of a store, for memory and disk separately. Kingfisher's `CacheStoreResult`.

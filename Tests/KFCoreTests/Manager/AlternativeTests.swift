@@ -30,6 +30,21 @@ struct AlternativeTests {
         #expect(result.source.name == "http://good/b.png")
     }
 
+    @Test("An image for failures is delivered with the error")
+    func onFailureImage() async throws {
+        let (fixture, _) = try fixture()
+        let image = Image(try Bitmap(width: 3, height: 2, format: .rgb))
+        let options: KingfisherOptionsInfo = [.onFailureImage(image)]
+        let result = try await fixture.manager.retrieveImage(with: source(Self.bad), options: options)
+        #expect(result.way == .onFailure && result.cacheType == .none)
+        #expect(result.failure?.errorCode == 2002 && result.facts.width == 3)
+        #expect(try await result.image() == image)
+        #expect(try await result.data().starts(with: [0x89, 0x50, 0x4e, 0x47]))
+        #expect(try await !fixture.manager.cache.isCached(forKey: Self.bad))
+        let good = try await fixture.manager.retrieveImage(with: source("http://good/b.png"), options: options)
+        #expect(good.way == .fetched && good.failure == nil)
+    }
+
     @Test("Each of 1,000 alternatives is tried once and reported in order")
     func thousandAlternatives() async throws {
         /// Gives no bytes, and counts how often it was asked for them.

@@ -80,7 +80,7 @@ struct EvictionTests {
         }
         try await storage.put("new text", "k20")
         try await storage.put("text 21", "k21")
-        var bulk = storage.bulkRemoval(sparesUsed: true)
+        var bulk = storage.bulkRemoval(.evicted)
         bulk.many = 1
         #expect(try bulk.remove(victims).entries == 197)
         #expect(try keys(storage, 0..<300) == [7, 20, 21] + Array(200..<300))
@@ -155,7 +155,7 @@ struct EvictionTests {
             #expect(try other.text("k0") == "text 0")
             other.close()
         }
-        #expect(try storage.bulkRemoval(sparesUsed: true).remove(victims) == Removal())
+        #expect(try storage.bulkRemoval(.evicted).remove(victims) == Removal())
         #expect(try storage.evict(to: 12).entries == 1)
         #expect(try keys(storage, 0..<3) == [0, 2])
     }

@@ -70,7 +70,7 @@ struct TagTests {
             },
             { storage in
                 // Many victims are removed in two passes.
-                var bulk = storage.bulkRemoval(sparesUsed: false)
+                var bulk = storage.bulkRemoval(.removed)
                 bulk.many = 1
                 let victims = try storage.session.makeReader().victims(EntryFilter(), after: .min, count: 10)
                 let removal = try bulk.remove(victims)

@@ -1,0 +1,43 @@
+import KFImaging
+import KFStorage
+import KFTerms
+
+/// Processed images of local files are known by the content that they were made from: a file that was copied, touched
+/// or checked out anew has another key, and its images are taken over.
+extension KingfisherManager {
+    /// Returns the cached image that the same processing made from the same bytes, under another key; nil for an image
+    /// from the network, where a conditional request finds that out.
+    func sameResult(of image: DownloadedImage, _ retrieval: Retrieval) -> CachedFile? {
+        guard retrieval.isLocal, case .success(let digest) = Result(catching: { try image.digest(stored: nil) }) else {
+            return nil
+        }
+        return sameResult(of: digest, retrieval)
+    }
+
+    func sameResult(of original: Digest, _ retrieval: Retrieval) -> CachedFile? {
+        guard retrieval.isLocal, retrieval.keepsTarget, !retrieval.options.forceRefresh else { return nil }
+        // If the cache cannot be read, the image is made.
+        return bestEffort { try retrieval.cache.result(of: retrieval.target.identifier, madeFrom: original) } ?? nil
+    }
+}
+
+extension ImageCache {
+    fileprivate func result(
+        of identifier: String, madeFrom original: Digest
+    ) throws(KingfisherError) -> CachedFile? {
+        try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            guard let entry = try storage.result(of: identifier, madeFrom: original),
+                let file = try storage.open(entry)
+            else { return CachedFile?.none }
+            return CachedFile(file, entry: entry)
+        } ?? nil
+    }
+}
+
+extension ImageEnding {
+    /// Creates the ending with an image that was made before.
+    init(madeBefore file: CachedFile, _ other: ImageEnding) {
+        self.init(other.retrieval, asked: other.asked, .disk, .file(file), origin: other.origin)
+        (facts, flight, original) = (other.facts, other.flight, other.original)
+    }
+}

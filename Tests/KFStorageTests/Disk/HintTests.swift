@@ -1,0 +1,75 @@
+import Foundation
+import Support
+import Testing
+
+@testable import KFStorage
+
+@Suite("Hints of the cache", .bounded)
+struct HintTests {
+    private let fixture: DiskStorageFixture
+    private let storage: DiskStorage
+
+    init() throws {
+        fixture = try DiskStorageFixture()
+        storage = try fixture.open()
+    }
+
+    @Test("A removal is remembered with its reason and time, by all processes")
+    func removal() async throws {
+        try await storage.put("text", "key")
+        #expect(storage.removal(of: EntryKey(key: "key")) == nil)
+        let entry = try #require(try storage.entry(for: EntryKey(key: "key")))
+        fixture.time.advance(seconds: 10)
+        _ = try storage.remove(entries: [entry], because: .damaged)
+        fixture.time.advance(seconds: 10)
+        let other = try fixture.open()
+        let removal = try #require(other.removal(of: EntryKey(key: "key")))
+        #expect(removal.reason == .damaged && storage.now().since(removal.time) == 10_000)
+        #expect(other.removal(of: EntryKey(key: "another")) == nil)
+    }
+
+    @Test("A removal in the future or before 1970 does not count", arguments: [Int64.max, -1, 1, 1 << 62])
+    func foreign(number: Int64) throws {
+        let key = EntryKey(key: "key")
+        let table = try #require(HintTable.removals(storage.session.lock))
+        table.note(number, of: key.id)
+        #expect(table[key.id] == number && storage.removal(of: key) == nil)
+    }
+
+    @Test("The tables are bounded, and a later name replaces one of its place")
+    func bounded() throws {
+        let (removals, results) = try (
+            #require(HintTable.removals(storage.session.lock)), #require(HintTable.results(storage.session.lock))
+        )
+        for name in [Int64.min, -1, 0, 1, 65_535, .max] {
+            removals.note(7, of: name)
+            results.note(8, of: name)
+            #expect(removals[name] == 7 && results[name] == 8)
+        }
+        removals.note(9, of: 65_537)
+        #expect(removals[1] == nil && removals[65_537] == 9 && results[1] == 8)
+        let lock = try Data(contentsOf: fixture.directory.path("cache/v1/lock"))
+        #expect(lock.count <= 4096 + 2 << 20)
+        #expect(try storage.verify(repairs: false) { _ in }.damage == 0)
+    }
+
+    @Test("A hint to an image of other bytes or processors does not count")
+    func wrongResult() async throws {
+        let (digest, other) = (
+            Array("original".utf8).withUnsafeBytes(SHA256.hash), Array("other".utf8).withUnsafeBytes(SHA256.hash)
+        )
+        try await storage.put("made", "key", identifier: "flip:h") { $0.original = digest }
+        let entry = try #require(try storage.entry(for: EntryKey(key: "key", identifier: "flip:h")))
+        storage.noteResult(entry)
+        #expect(try storage.result(of: "flip:h", madeFrom: digest)?.row == entry.row)
+        #expect(try storage.result(of: "flip:v", madeFrom: digest) == nil)
+        #expect(try storage.result(of: "flip:h", madeFrom: other) == nil)
+        let table = try #require(HintTable.results(storage.session.lock))
+        for (identifier, original) in [("flip:v", digest), ("flip:h", other)] {
+            table.note(entry.row, of: EntryKey(key: "sha256:\(original.hex)", identifier: identifier).id)
+            #expect(try storage.result(of: identifier, madeFrom: original) == nil)
+        }
+        _ = try storage.remove(entries: [entry])
+        #expect(try storage.result(of: "flip:h", madeFrom: digest) == nil)
+    }
+}
