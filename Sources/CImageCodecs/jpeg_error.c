@@ -30,6 +30,13 @@ static void on_error(j_common_ptr info) {
     longjmp(error->escape, 1);
 }
 
+void kf_jpeg_error_note(j_common_ptr info) {
+    kf_jpeg_error *error = (kf_jpeg_error *)info->err;
+    if (error->damage != KF_OK) return;
+    error->damage = status_of(error->base.msg_code);
+    error->base.format_message(info, error->message);
+}
+
 /* libjpeg decodes damaged data with a warning. Here, lost picture data is an error. Faults that cost no pixel are
    accepted: bytes between segments, odd revision numbers, progressions that other decoders accept too. */
 static void on_message(j_common_ptr info, int level) {
@@ -39,7 +46,9 @@ static void on_message(j_common_ptr info, int level) {
     case JWRN_HIT_MARKER:
     case JWRN_HUFF_BAD_CODE:
     case JWRN_JPEG_EOF:
-    case JWRN_MUST_RESYNC: on_error(info);
+    case JWRN_MUST_RESYNC:
+        if (!((kf_jpeg_error *)info->err)->tolerant) on_error(info);
+        else kf_jpeg_error_note(info);
     }
 }
 

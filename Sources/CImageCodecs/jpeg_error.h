@@ -13,9 +13,13 @@ typedef struct {
     struct jpeg_error_mgr base;
     jmp_buf escape;
     kf_status status;
+    int tolerant;
+    kf_status damage; /* the first fault that was tolerated, with `message` */
     char message[JMSG_LENGTH_MAX];
 } kf_jpeg_error;
 
+/* Notes a fault that is tolerated. */
+void kf_jpeg_error_note(j_common_ptr info);
 struct jpeg_error_mgr *kf_jpeg_error_start(kf_jpeg_error *error);
 
 #endif

@@ -21,6 +21,13 @@ static boolean on_fill(j_decompress_ptr info) {
     const kf_jpeg_reader *reader = info->client_data;
     if (reader->growing) return FALSE;
     info->err->msg_code = JERR_INPUT_EOF;
+    if (reader->error.tolerant) {
+        static const JOCTET end[] = {0xFF, JPEG_EOI};
+        kf_jpeg_error_note((j_common_ptr)info);
+        info->src->next_input_byte = end;
+        info->src->bytes_in_buffer = sizeof end;
+        return TRUE;
+    }
     info->err->error_exit((j_common_ptr)info);
     return FALSE;
 }
@@ -61,6 +68,10 @@ kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length) {
     reader->info.src = &reader->source;
     return reader;
 }
+
+void kf_jpeg_reader_tolerate(kf_jpeg_reader *reader) { reader->error.tolerant = 1; }
+
+kf_status kf_jpeg_reader_damage(const kf_jpeg_reader *reader) { return reader->error.damage; }
 
 void kf_jpeg_reader_supply(kf_jpeg_reader *reader, const uint8_t *data, size_t length, int32_t is_all) {
     size_t used = (size_t)(reader->source.next_input_byte - reader->data);

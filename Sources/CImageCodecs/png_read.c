@@ -20,7 +20,7 @@ struct kf_png_reader {
     uint8_t head[33]; /* the signature and the header of a frame */
     uint8_t name[8];  /* the length and name of a chunk that libpng reads as image data */
     uint64_t rows_left; /* of all passes */
-    int at_last_row, has_all_rows;
+    int at_last_row, has_all_rows, tolerant;
     size_t excess;
     int stopped; /* stopped after the last row, before the end of the image data */
     kf_status status;
@@ -146,6 +146,12 @@ kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length, const kf
     return reader;
 }
 
+void kf_png_reader_tolerate(kf_png_reader *reader) { reader->tolerant = 1; }
+
+kf_status kf_png_reader_damage(const kf_png_reader *reader) {
+    return reader->tolerant && reader->has_all_rows ? reader->status : KF_OK;
+}
+
 kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
     static const png_byte skipped[] = "tEXt\0zTXt\0iTXt\0eXIf\0sPLT\0hIST\0pCAL\0sCAL\0tIME\0bKGD\0pHYs\0oFFs";
     png_structp png = reader->png;
@@ -154,7 +160,7 @@ kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
 
     png_set_read_fn(png, reader, on_read);
     /* Ancillary chunks with a wrong checksum are ignored. */
-    png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
+    png_set_crc_action(png, reader->tolerant ? PNG_CRC_QUIET_USE : PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
     /* The caller checks its own limits; libpng's limit of the sides is set to its maximum. */
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     /* The limit for an ICC profile and other compressed chunks after inflation. */
@@ -197,7 +203,10 @@ kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
 }
 
 kf_status kf_png_reader_rows(kf_png_reader *reader, uint8_t *rows, size_t stride, uint32_t count) {
-    if (setjmp(png_jmpbuf(reader->png))) return reader->stopped ? KF_OK : reader->status;
+    if (setjmp(png_jmpbuf(reader->png))) {
+        int is_whole = reader->stopped || (reader->tolerant && reader->has_all_rows);
+        return is_whole ? KF_OK : reader->status;
+    }
     for (uint32_t row = 0; row < count && reader->rows_left > 0; row++) {
         reader->at_last_row = --reader->rows_left == 0;
         png_read_row(reader->png, rows + row * stride, NULL);

@@ -50,6 +50,30 @@ extension EndToEnd {
             #expect(said.status == 0 && said.errors.contains(ends[0]), "\(said)")
         }
 
+        @Test("Damage is tolerated where the user says so, and not cached")
+        func lenient() async throws {
+            let cut = try file("cut.jpg", fixture("jpeg/landscape-420.jpg").dropLast(4000))
+            let strict = try await kf.run("fetch", cut, "-o", "x.jpg")
+            #expect(strict.status == 1 && strict.errors.contains("[2008]"), "\(strict)")
+            for options in [[], ["-p", "resize:20x"], ["--variant", "s=resize:20x"], ["--check", "full"]] {
+                let arguments = ["fetch", cut, "--lenient", "-P", "out"] + options
+                let result = try await kf.run(arguments)
+                #expect(result.status == 0, "\(result)")
+                let said =
+                    "cut.jpg\(options.contains("--variant") ? " (s)" : ""): the JPEG is truncated; what is missing"
+                #expect(result.errors.components(separatedBy: said).count == 2, "\(result)")
+                #expect(try await kf.run(arguments + ["-q"]).errors == "")
+            }
+            #expect(try kf.contents("out/cut.jpg") == Data(contentsOf: URL(filePath: cut)))
+            #expect(kf.cachedObjects() == [])
+            let listed = try await kf.run("prefetch", "-", "--allow-local", "--lenient", input: Data(cut.utf8))
+            #expect(listed.status == 0 && kf.cachedObjects() == [], "\(listed)")
+            #expect(try await kf.run("fetch", cut, "-o", "x.jpg").status == 1)
+            let good = FixturesDirectory.path("jpeg/landscape-420.jpg")
+            #expect(try await warnings(good, "--lenient", "-p", "resize:20x") == [])
+            #expect(kf.cachedObjects().count == 2)
+        }
+
         @Test("A lost animation of a PNG is reported")
         func animatedPNG() async throws {
             let source = try file("b.png", fixture("png/animated.png"))

@@ -50,7 +50,7 @@ extension EndToEnd {
             "ResultsTests": ["ordered", "results"],
             "ShowTests": ["show"],
             "VariantCommandTests": ["variant"],
-            "DamageWarningTests": ["max-memory", "max-process-time"],
+            "DamageWarningTests": ["lenient", "max-memory", "max-process-time"],
         ]
 
         private static let letters = [

@@ -60,12 +60,16 @@ enum Target: String, CaseIterable {
 
     private func decode(_ bytes: UnsafeRawBufferPointer) {
         var options = DecodeOptions(limits: Target.limits)
-        switch Target.variant ?? bytes.count % 7 {
+        switch Target.variant ?? bytes.count % 9 {
         case 1: options.exactSize = PixelSize(width: 19, height: 23)
         case 2: options.minimumSize = PixelSize(width: 20, height: 20)
         case 3: options.limits.scaleDownBytes = 3000
         case 4: options.convertsToSRGB = true
         case 5: options.firstFrameOnly = true
+        case 6: options.limits.toleratesDamage = true
+        case 7:
+            options.limits.toleratesDamage = true
+            options.exactSize = PixelSize(width: 19, height: 23)
         default: break
         }
         attempt { () throws(ImagingError) in _ = try ImageDecoder.decode(bytes, options: options) }

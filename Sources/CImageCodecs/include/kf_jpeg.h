@@ -16,6 +16,10 @@ kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length);
 /* Replaces the data by a longer prefix of the file, which may be at another address. After the first call, the end of
    the data is KF_SUSPENDED and not an error, until a call states that the data is complete. */
 void kf_jpeg_reader_supply(kf_jpeg_reader *reader, const uint8_t *data, size_t length, int32_t is_all);
+/* Decodes damaged data as libjpeg does, with grey where it is missing. To be called before the header. */
+void kf_jpeg_reader_tolerate(kf_jpeg_reader *reader);
+/* The first fault that was tolerated; KF_OK without one. */
+kf_status kf_jpeg_reader_damage(const kf_jpeg_reader *reader);
 kf_status kf_jpeg_reader_header(kf_jpeg_reader *reader, kf_jpeg_header *header);
 /* Sets the scale to numerator/8 and returns the resulting size. To be called after the header, before the start. */
 kf_status kf_jpeg_reader_scale(kf_jpeg_reader *reader, uint32_t numerator, uint32_t *width, uint32_t *height);

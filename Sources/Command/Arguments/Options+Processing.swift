@@ -4,7 +4,8 @@ import KFCore
 extension Options {
     static let processing: [OptionSpec] = [
         variant.spec, process.spec, format.spec, quality.spec, speed.spec, background.spec, firstFrame.spec,
-        srgb.spec, keepMetadata.spec, stripMetadata.spec, maxPixels.spec, maxMemory.spec, maxProcessTime.spec,
+        srgb.spec, keepMetadata.spec, stripMetadata.spec, lenient.spec, maxPixels.spec, maxMemory.spec,
+        maxProcessTime.spec,
         scale.spec, scaleDown.spec,
     ]
 
@@ -60,6 +61,9 @@ extension Options {
     static let stripMetadata = Option(
         "strip-metadata", .processing, .flag, excludes: [keepMetadata.name],
         help: "Remove EXIF, XMP, IPTC and comments, of a copy too, whose pixels stay as they are")
+    static let lenient = Option(
+        "lenient", .processing, .flag,
+        help: "Decode damaged JPEG, PNG and GIF as far as they go, with a warning; nothing of them is cached")
     static let maxPixels = Option<Int?>(
         "max-pixels", .processing, value: "N", .one(.integer(in: 1...Int.max)), byDefault: "100000000",
         help: "Refuse images with more pixels")

@@ -46,6 +46,7 @@ struct RetrievalSettings: Sendable {
         // The command asks for each image once, so that a memory cache beside the disk cache would never have a hit.
         options.memoryCacheExpiration = memoryOnly ? nil : .expired
         options.onlyLoadFirstFrame = try arguments[Options.firstFrame]
+        options.decodeLimits.toleratesDamage = try arguments[Options.lenient]
         if let pixels = try arguments[Options.maxPixels] { options.decodeLimits.maxPixels = pixels }
         if let bytes = try arguments[Options.maxMemory] {
             options.decodeLimits.maxMemory = bytes == 0 ? .max : Int(bytes)

@@ -21,9 +21,20 @@ public enum ImageDecoder {
     static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
     ) throws(ImagingError) -> Image {
-        try Allowance.within(options.limits, fileBytes: bytes.count) { () throws(ImagingError) in
-            try ImageCodecs.decoder(of: bytes).decode(bytes, for: [options], each: change)[0]
+        try decode(bytes, for: [options], each: change)[0]
+    }
+
+    private static func decode(
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image] {
+        let limits = requests[0].limits
+        var (images, warning) = try Tolerance.run(limits) { () throws(ImagingError) in
+            try Allowance.within(limits, fileBytes: bytes.count) { () throws(ImagingError) in
+                try ImageCodecs.decoder(of: bytes).decode(bytes, for: requests, each: change)
+            }
         }
+        if let warning { for index in images.indices { images[index].warnings.append(warning) } }
+        return images
     }
 
     /// Decodes every frame and keeps none, to find damage that the structure does not show. Returns the faults that
@@ -35,9 +46,12 @@ public enum ImageDecoder {
     package static func check(
         _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init()
     ) throws(ImagingError) -> [ImageWarning] {
-        try Allowance.within(limits, fileBytes: bytes.count) { () throws(ImagingError) in
-            try ImageCodecs.decoder(of: bytes).check(bytes, limits: limits)
+        let (warnings, damage) = try Tolerance.run(limits) { () throws(ImagingError) in
+            try Allowance.within(limits, fileBytes: bytes.count) { () throws(ImagingError) in
+                try ImageCodecs.decoder(of: bytes).check(bytes, limits: limits)
+            }
         }
+        return damage.map { warnings + [$0] } ?? warnings
     }
 
     /// Groups the indices of `sizes` so that one pass over the bytes can make all sizes of a group.
@@ -52,8 +66,6 @@ public enum ImageDecoder {
     package static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image] {
-        try Allowance.within(options.limits, fileBytes: bytes.count) { () throws(ImagingError) in
-            try ImageCodecs.decoder(of: bytes).decode(bytes, for: sizes.map(options.sized), each: nil)
-        }
+        try decode(bytes, for: sizes.map(options.sized), each: nil)
     }
 }

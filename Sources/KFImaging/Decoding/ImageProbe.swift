@@ -29,7 +29,14 @@ package enum ImageProbe {
     ) throws(ImagingError) -> (format: ImageFormat, info: ImageInfo?, warnings: [ImageWarning])? {
         guard let codec = ImageCodecs.codec(for: bytes) else { return nil }
         guard codec.isDecodable else { return (codec.format, try? codec.probe(bytes), []) }
-        let found = try codec.inspect(bytes, limits: limits, passage: passage)
-        return (codec.format, found.info, found.warnings)
+        do {
+            let found = try codec.inspect(bytes, limits: limits, passage: passage)
+            return (codec.format, found.info, found.warnings)
+        } catch {
+            guard limits.toleratesDamage, error.isFault, [.jpeg, .png, .gif].contains(codec.format) else { throw error }
+            let info = try codec.probe(bytes)
+            try limits.check(info)
+            return (codec.format, info, [.damaged(reason: error.message)])
+        }
     }
 }

@@ -96,13 +96,24 @@ public enum ImageWarning: Sendable, Equatable {
     case framesLost(frames: Int, ImageFormat)
     /// The pixels are encoded with PQ or HLG, and are neither converted nor described by a profile.
     case notToneMapped(ImageFormat)
+    /// The gain map of an HDR picture (Ultra HDR, ISO 21496-1) is not in the result, which shows it on every display as
+    /// on one without HDR.
+    case gainMapLost
+    /// The file is damaged, and was decoded as far as it goes.
+    case damaged(reason: String)
 
     /// Whether the result shows less than the file, other than after `noEndMark` and the like.
     public var isLoss: Bool {
         switch self {
-        case .animationLost, .framesLost, .notToneMapped, .endsWithoutBlock: true
+        case .animationLost, .framesLost, .notToneMapped, .endsWithoutBlock, .gainMapLost, .damaged: true
         case .noEndMark, .wrongChecksum, .impossibleSegmentLength: false
         }
+    }
+
+    /// Whether a part of the picture is missing from the file.
+    public var isDamage: Bool {
+        if case .damaged = self { return true }
+        return false
     }
 
     /// The fault as one clause for a user, without the source and without a full stop.
@@ -119,6 +130,8 @@ public enum ImageWarning: Sendable, Equatable {
                 + "(GIF, WebP and AVIF keep all)"
         case .notToneMapped(let format):
             "the \(format.displayName) is HDR (PQ or HLG), which is not converted: its colours come out pale"
+        case .gainMapLost: "the picture has a gain map (Ultra HDR), which the result has not: it is not HDR"
+        case .damaged(let reason): "\(reason); what is missing stays empty, and nothing is cached"
         }
     }
 }

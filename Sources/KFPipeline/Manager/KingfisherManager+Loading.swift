@@ -153,7 +153,8 @@ extension KingfisherManager {
     /// Processes the body as requested, and orders the stores of original and result.
     private func finish(_ image: DownloadedImage, _ job: ImageJob, _ turn: inout Turn) {
         let before = job.retrieval
-        let retrieval = (image.isPersonal ? before.unstored : before).placed(by: image.response)
+        let isDamaged = image.findings.warnings.contains(where: \.isDamage)
+        let retrieval = (image.isPersonal || isDamaged ? before.unstored : before).placed(by: image.response)
         let asking = job.state.withLock { state in
             state.retrieval = retrieval
             return state.asking
@@ -205,6 +206,7 @@ extension KingfisherManager {
         case (.success(let processed), _):
             ending.content = .processed(processed)
             ending.facts.warn(processed.warnings)
+            if processed.warnings.contains(where: \.isDamage) { ending.retrieval = ending.retrieval.unstored }
             store(ending, of: made.downloaded, in: made.stores, job, &turn)
         case (.failure(let error), .body):
             // The original is kept even if processing fails.

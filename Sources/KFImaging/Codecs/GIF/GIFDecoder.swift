@@ -8,14 +8,23 @@ enum GIFDecoder {
         let structure = try GIFStructure(bytes)
         let wanted = options.firstFrameOnly ? min(structure.frames, 1) : structure.frames
         try options.limits.check(structure.size, frames: max(wanted, 1))
-        let warnings = try structure.check()
+        var warnings: [ImageWarning] = []
+        do throws(ImagingError) {
+            warnings = try structure.check()
+        } catch {
+            try Tolerance.forgive(error)
+        }
         var frames = try FrameCollector(options, canvas: structure.size, count: wanted, change: change)
         var reader = try GIFReader(bytes)
         var canvas = try Bitmap(width: structure.size.width, height: structure.size.height, format: .rgba)
-        while frames.frames.count < wanted, let frame = try reader.next() {
+        while frames.frames.count < wanted, let frame = try reader.next(isFirst: frames.frames.isEmpty) {
             try options.limits.check(PixelSize(width: frame.width, height: frame.height))
             let before = frame.disposal == 3 ? canvas : nil
-            try draw(frame, from: &reader, onto: &canvas)
+            do throws(ImagingError) {
+                try draw(frame, from: &reader, onto: &canvas)
+            } catch {
+                try Tolerance.forgive(error)
+            }
             try frames.add(canvas, delay: delay(frame.delay))
             try ImageCodecs.checkTime()
             if let before {
@@ -36,7 +45,7 @@ enum GIFDecoder {
         _ frame: GIFReader.Frame, from reader: inout GIFReader, onto canvas: inout Bitmap
     ) throws(ImagingError) {
         guard frame.width > 0, frame.height > 0 else { return }
-        let step = min(frame.height, max(1, 65_536 / frame.width))
+        let step = Tolerance.isInForce ? 1 : min(frame.height, max(1, 65_536 / frame.width))
         let band = try Scratch.take(UInt8.self, frame.width * step)
         defer { Scratch.give(band) }
         // The first row of each pass, and the distance to the next one.
@@ -103,9 +112,21 @@ struct GIFReader: ~Copyable {
         kf_lzw_destroy(codes)
     }
 
+    /// Returns the next frame's header; nil at the end, which is at the first fault if another frame came before it and
+    /// damage is tolerated.
+    mutating func next(isFirst: Bool) throws(ImagingError) -> Frame? {
+        do throws(ImagingError) {
+            return try next()
+        } catch {
+            if isFirst { throw error }
+            try Tolerance.forgive(error)
+            return nil
+        }
+    }
+
     /// Returns the next frame's header; nil at the trailer, at what is no block, and when the bytes end between two
     /// blocks.
-    mutating func next() throws(ImagingError) -> Frame? {
+    private mutating func next() throws(ImagingError) -> Frame? {
         var control = Control()
         while position < bytes.count {
             switch bytes[position] {
@@ -162,8 +183,9 @@ struct GIFReader: ~Copyable {
         let start = bytes.bindMemory(to: UInt8.self).baseAddress
         codes = kf_lzw_create(start.map { $0 + data }, bytes.count - data, codeSize)
         if codes == nil { throw .outOfMemory(bytes: 1 << 15) }
-        guard let end = GIFStructure.skipBlocks(bytes, from: data) else { throw .truncated(.gif) }
-        position = end
+        let end = GIFStructure.skipBlocks(bytes, from: data)
+        if end == nil { try Tolerance.forgive(.truncated(.gif)) }
+        position = end ?? bytes.count
         return Frame(
             left: left, top: top, width: width, height: height, isInterlaced: flags & 0x40 != 0,
             disposal: control.disposal, delay: control.delay,

@@ -27,7 +27,7 @@ struct JPEGDecoder {
         return try pictures.map { (picture) throws(ImagingError) in
             try Image(
                 stored: picture, .jpeg, structure.blocks.orientation, profile: profile, metadata: metadata,
-                warnings: structure.warnings)
+                warnings: structure.warningsOfDecoding)
         }
     }
 
@@ -88,6 +88,7 @@ struct JPEGDecoder {
 struct JPEGReader: ~Copyable {
     private let handle: CodecHandle
     private var header = kf_jpeg_header()
+    private var rest = RestOfPicture()
 
     /// Reads the header. The bytes must stay in place for the lifetime of the reader.
     ///
@@ -97,6 +98,7 @@ struct JPEGReader: ~Copyable {
         let handle = try CodecHandle(
             kf_jpeg_reader_create(data.baseAddress, data.count), .jpeg, message: kf_jpeg_reader_message,
             destroy: kf_jpeg_reader_destroy)
+        if Tolerance.isInForce { kf_jpeg_reader_tolerate(handle.pointer) }
         if !areGrowing { try handle.check(kf_jpeg_reader_header(handle.pointer, &header)) }
         self.handle = handle
     }
@@ -163,9 +165,11 @@ struct JPEGReader: ~Copyable {
     }
 
     mutating func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int) throws(ImagingError) {
-        let target = rows.assumingMemoryBound(to: UInt8.self)
-        try handle.check(
-            kf_jpeg_reader_rows(handle.pointer, target, bytesPerRow, UInt32(count)), bytes: bytesPerRow * count)
+        try rest.read(rows, bytesPerRow: bytesPerRow, count: count, empty: 128) { (rows, count) throws(ImagingError) in
+            let target = rows.assumingMemoryBound(to: UInt8.self)
+            try handle.check(
+                kf_jpeg_reader_rows(handle.pointer, target, bytesPerRow, UInt32(count)), bytes: bytesPerRow * count)
+        }
     }
 
     /// Reads all rows, and calls `look` with each band of them. `inks` converts those of CMYK to RGB, one by one.
@@ -190,6 +194,12 @@ struct JPEGReader: ~Copyable {
 
     /// Reads to the end marker, which must be present.
     mutating func finish() throws(ImagingError) {
-        try handle.check(kf_jpeg_reader_finish(handle.pointer))
+        if rest.isEmpty { return }
+        do throws(ImagingError) {
+            try handle.check(kf_jpeg_reader_finish(handle.pointer))
+            try handle.check(kf_jpeg_reader_damage(handle.pointer))
+        } catch {
+            try Tolerance.forgive(error)
+        }
     }
 }

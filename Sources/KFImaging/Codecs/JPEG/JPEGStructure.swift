@@ -11,6 +11,8 @@ struct JPEGStructure {
     private var frameMarker: UInt8 = 0
     private(set) var blocks = MetadataBlocks()
     private var hasImpossibleLength = false
+    /// Whether a gain map behind the picture makes it HDR: in the form of Adobe and Ultra HDR, or of ISO 21496-1.
+    private var hasGainMap = false
 
     /// - Throws: `truncated` when the data ends before the frame header, `corrupt` without a frame header.
     init(header bytes: UnsafeRawBufferPointer) throws(ImagingError) {
@@ -26,6 +28,8 @@ struct JPEGStructure {
                 try readFrameHeader(segment.marker, bytes.part(segment.body))
             } else if segment.marker == 0xE1 {
                 readApplication(bytes.part(segment.body))
+            } else if segment.marker == 0xE2, bytes.part(segment.body).holds(JPEGStructure.gainMapMarker, at: 0) {
+                hasGainMap = true
             }
         }
         hasImpossibleLength = walk.hasImpossibleLength
@@ -40,6 +44,7 @@ struct JPEGStructure {
             blocks.exif = body
         } else if blocks.xmp == nil, body.holds(JPEGStructure.xmpMarker, at: 0) {
             blocks.xmp = body.part(JPEGStructure.xmpMarker.utf8CodeUnitCount..<body.count)
+            hasGainMap = hasGainMap || body.contains(JPEGStructure.gainMapNamespace)
         }
     }
 
@@ -56,8 +61,13 @@ struct JPEGStructure {
 
     var warnings: [ImageWarning] { hasImpossibleLength ? [.impossibleSegmentLength] : [] }
 
+    var warningsOfDecoding: [ImageWarning] { warnings + (hasGainMap ? [.gainMapLost] : []) }
+
     /// The identifier that precedes XMP in its segment.
     static let xmpMarker: StaticString = "http://ns.adobe.com/xap/1.0/\0"
+
+    private static let gainMapMarker: StaticString = "urn:iso:std:iso:ts:21496:-1\0"
+    private static let gainMapNamespace: StaticString = "http://ns.adobe.com/hdr-gain-map/1.0/"
 
     /// Returns the number of scans, as far as the bytes reach.
     static func scans(in bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Int {

@@ -46,7 +46,7 @@ extension PNGStructure {
         try limits.check(size)
         // libpng is not called after the last row, so that excess image data costs nothing. The chunks show whether the
         // file is complete.
-        guard isComplete || hasWholeData else { throw .truncated(.png) }
+        if !isComplete, !hasWholeData { try Tolerance.forgive(.truncated(.png)) }
     }
 
     var warningsOfDecoding: [ImageWarning] {
@@ -64,6 +64,7 @@ struct PNGReader: ~Copyable {
     /// 1, or 7 for an interlaced picture, whose rows are all read seven times.
     private let passes: UInt32
     let iccProfile: [UInt8]?
+    private var rest = RestOfPicture()
 
     /// Reads the picture, or one frame of an animation, as RGBA of 8 bits.
     ///
@@ -74,6 +75,7 @@ struct PNGReader: ~Copyable {
             kf_png_reader_create(data.baseAddress, data.count, frame), .png, bytes: data.count,
             message: kf_png_reader_message, destroy: kf_png_reader_destroy)
         var header = kf_png_header()
+        if Tolerance.isInForce { kf_png_reader_tolerate(handle.pointer) }
         try handle.check(kf_png_reader_header(handle.pointer, &header))
         guard let channels = PixelFormat.Channels(rawValue: Int(header.channels)),
             let depth = PixelFormat.Depth(rawValue: Int(header.depth))
@@ -88,23 +90,40 @@ struct PNGReader: ~Copyable {
 
     /// Reads the next rows of the current pass.
     private mutating func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int) throws(ImagingError) {
-        let target = rows.assumingMemoryBound(to: UInt8.self)
-        let status = kf_png_reader_rows(handle.pointer, target, bytesPerRow, UInt32(count))
-        try handle.check(status, bytes: bytesPerRow * count)
+        try rest.read(rows, bytesPerRow: bytesPerRow, count: count, empty: passes == 1 ? 0 : nil) {
+            (rows, count) throws(ImagingError) in
+            let target = rows.assumingMemoryBound(to: UInt8.self)
+            let status = kf_png_reader_rows(handle.pointer, target, bytesPerRow, UInt32(count))
+            try handle.check(status, bytes: bytesPerRow * count)
+        }
     }
 
     /// Reads the picture at each size; nil stands for its own.
     mutating func pictures(_ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
         guard passes == 1 else { return try Resampler.resize(readAll(), to: targets) }
         var rows = try RowTarget(size, format, targets: targets)
-        return try rows.fill { (base, bytesPerRow, count) throws(ImagingError) in
+        let pictures = try rows.fill { (base, bytesPerRow, count) throws(ImagingError) in
             try read(base, bytesPerRow: bytesPerRow, count: count)
+        }
+        try noteDamage()
+        return pictures
+    }
+
+    private func noteDamage() throws(ImagingError) {
+        do throws(ImagingError) {
+            try handle.check(kf_png_reader_damage(handle.pointer))
+        } catch {
+            try Tolerance.forgive(error)
         }
     }
 
     /// Reads the whole picture. Each of an interlaced picture's seven passes writes to all of it.
     mutating func readAll() throws(ImagingError) -> Bitmap {
-        var bitmap = try Bitmap(uninitialized: size.width, size.height, format)
+        // A pass of a damaged picture leaves the rows of the next passes as they are.
+        var bitmap =
+            try Tolerance.isInForce
+            ? Bitmap(width: size.width, height: size.height, format: format)
+            : Bitmap(uninitialized: size.width, size.height, format)
         let step = Deadline.rowsPerLook(width: size.width)
         for _ in 0..<passes {
             for y in stride(from: 0, to: size.height, by: step) {
@@ -114,6 +133,7 @@ struct PNGReader: ~Copyable {
                 try ImageCodecs.checkTime()
             }
         }
+        try noteDamage()
         return bitmap
     }
 }
