@@ -61,6 +61,13 @@ extension EndToEnd {
                 kf prefetch failed.txt -P mirror 2> log.txt && exit 9 || [[ $? = 1 ]]
                 kf prefetch failed.txt -P mirror --retry-failed
                 cmp mirror/gone.jpg "$www/gone.jpg"
+
+                # A page needs each of its pictures, and the log of the run says what became of them.
+                echo "$site/never.jpg" >> failed.txt
+                kf prefetch failed.txt -P mirror --on-failure "$www/cat.jpg" --allow-failures --retry 0 --json > log.jsonl 2> log.txt
+                cmp mirror/never.jpg "$www/cat.jpg"
+                [[ $(jq -c 'select(.summary) | [.written, .unchanged, .failed]' log.jsonl) = '[0,1,1]' ]]
+                [[ $(jq -r 'select(.status == "failed") | .source' log.jsonl) = "$site/never.jpg" ]]
                 """#)
             #expect(result.status == 0, "\(result)")
             #expect(try await server.requests().filter { $0.path == "/gone.jpg" }.count == 2)
@@ -97,9 +104,22 @@ extension EndToEnd {
                 kf cache clean --tag ci --keep-list images.txt
                 [[ $(kf cache ls --tag ci --json | wc -l) = 2 ]]
                 kf cache verify
+
+                # The repository's own pictures: a fresh checkout has other times, and builds nothing again.
+                mkdir -p repo/art && cp "$www/shop/dog.jpg" "$www/shop/cat.png" repo/art
+                kf fetch repo/art -p resize:100x,shrink --json -P first | jq -r 'select(.summary | not) | .status' > built.txt
+                [[ $(sort -u built.txt) = fetched ]]
+                rm -rf repo; mkdir -p repo/art; cp "$www/shop/dog.jpg" "$www/shop/cat.png" repo/art
+                kf fetch repo/art -p resize:100x,shrink --json -P second | jq -r 'select(.summary | not) | .status' > built.txt
+                [[ $(sort -u built.txt) = disk ]]
+                diff -r first second
+
+                # A cache that is too small for the run says so.
+                kf prefetch images.txt --max-size 60K --force-refresh 2> small.txt
+                grep -q 'did not fit' small.txt
                 """#)
             #expect(result.status == 0, "\(result)")
-            #expect(try await server.requests().count == 4)
+            #expect(try await server.requests().count == 6)
         }
 
         @Test("A developer inspects, cleans and repairs a cache")
@@ -131,6 +151,15 @@ extension EndToEnd {
                 kf cache rm "$site/shop/dog.jpg"
                 [[ $(kf cache ls | wc -l) = 3 ]]
                 kf cache rm "$site/shop/dog.jpg" && exit 9 || [[ $? = 1 ]]
+
+                # Why is it fetched again?
+                kf cache explain "$site/shop/dog.jpg" | grep -q 'removed by a command'
+                [[ $(kf fetch "$site/shop/dog.jpg" --json | jq -r 'select(.fetch_reason) | .fetch_reason') = removed ]]
+                kf cache clean --max-size 1 > /dev/null
+                kf fetch -v "$site/shop/dog.jpg" 2>&1 | grep -q 'fetched (evicted on 20'
+                kf fetch -q "$site/cat.jpg" "$site/shop/cat.png"
+                kf fetch -q "$site/shop/cat.png" --tag kept
+                kf cache tags | grep -q kept
 
                 # A damaged file.
                 chmod u+w "$path"; printf x | dd of="$path" bs=1 seek=100 conv=notrunc status=none
@@ -175,6 +204,16 @@ extension EndToEnd {
                 (cd photos && kf fetch . --output-dir ../same --name '{dir}/{stem}-{hash8}.{ext}') > /dev/null
                 [[ $(cd other && find . -type f | sort) = "$(cd same && find . -type f | sort)" ]]
 
+                # Several widths and formats, each with its quality, of pictures that are never enlarged.
+                mkdir widths && cp photos/cat.png photos/2026/spring/dog.jpg widths
+                kf fetch widths -P srcset --name '{stem}-{width}.{ext}' --quality webp=70,jpeg=80 \
+                    --variant 's=resize:40x,shrink|>encode:webp' --variant 'm=resize:90x,shrink|>encode:webp' \
+                    --variant 'x=resize:5000x,shrink' > /dev/null
+                wide=$(kf fetch photos/2026/spring/dog.jpg --json | jq -r 'select(.width) | .width')
+                cat=$(kf fetch photos/cat.png --json | jq -r 'select(.width) | .width')
+                [[ $(ls srcset | sort | tr '\n' ' ') = "$(printf '%s\n' cat-40.webp dog-40.webp dog-90.webp \
+                    "dog-$wide.jpg" "cat-$cat.png" "$( ((cat < 90)) && echo "cat-$cat.webp" || echo cat-90.webp)" | sort | tr '\n' ' ')" ]]
+
                 # One picture in two formats, and a still of an animation.
                 kf fetch photos/cat.png -f webp -f jpeg --background '#fff' -P hero
                 [[ -s hero/cat.webp && -s hero/cat.jpg ]]
@@ -218,6 +257,13 @@ extension EndToEnd {
                 [[ $(cat json.txt | tr '\n' ' ') = 'json/r1-0001.jpg json/r1-0002.jpg json/r2-0003.png ' ]]
                 kf prefetch records.jsonl --url-column 'images[].url' --json | tail -n 1 | grep -q '"cached":3'
 
+                # A broken picture is used as far as it goes, and no sample tells where it was taken.
+                head -c 2000 "$www/cat.jpg" > "$www/broken.jpg"
+                printf '%s\n' "$site/broken.jpg" "$site/shop/dog.jpg" > clean.txt
+                kf prefetch clean.txt -P clean 2> /dev/null && exit 9 || [[ $? = 1 ]]
+                kf prefetch clean.txt -P clean --lenient --strip-metadata 2> lenient.txt
+                [[ $(ls clean | tr '\n' ' ') = 'broken.jpg dog.jpg ' ]] && grep -q 'the JPEG is truncated' lenient.txt
+
                 # By content, for training.
                 kf prefetch table.csv --url-column picture -P content --name '{sha256}.{ext}' > /dev/null 2>&1 || [[ $? = 1 ]]
                 [[ -s content/$(sha256sum < "$www/cat.jpg" | cut -d ' ' -f 1).jpg ]]
@@ -225,6 +271,33 @@ extension EndToEnd {
                 grep -q 'picture' column.txt
                 """#)
             #expect(result.status == 0, "\(result)")
+        }
+
+        @Test("A program drives kf over pipes")
+        func driver() async throws {
+            let result = try await run(
+                #"""
+                coproc KF { kf prefetch - --input-format jsonl --json -q 2> driver.txt; }
+                ask() {
+                    echo "{\"url\":\"$1\",\"id\":$2}" >&"${KF[1]}"
+                    read -r -t 20 answer <&"${KF[0]}"
+                    [[ $(jq .columns.id <<< "$answer") = "$2" ]]
+                }
+                ask "$site/cat.jpg" 1
+                [[ $(jq -r .fetch_reason <<< "$answer") = new ]]
+                cmp "$(jq -r .path <<< "$answer")" "$www/cat.jpg"
+                ask "$site/gone.jpg" 2
+                [[ $(jq -c '[.status, .error.code]' <<< "$answer") = '["failed",2002]' ]]
+                ask "$site/cat.jpg" 3
+                [[ $(jq -r .status <<< "$answer") = cached ]]
+                end=$KF_PID input=${KF[1]}
+                exec {input}>&-
+                read -r -t 20 answer <&"${KF[0]}"
+                [[ $(jq -c '[.summary, .fetched, .cached, .failed]' <<< "$answer") = '[true,1,1,1]' ]]
+                wait "$end" && exit 9 || [[ $? = 1 ]]
+                """#)
+            #expect(result.status == 0, "\(result)")
+            #expect(try await server.requests().count == 2)
         }
 
         @Test("Habits from curl and wget work")

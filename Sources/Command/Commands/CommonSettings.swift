@@ -90,6 +90,9 @@ extension KingfisherError {
     /// The option that helps after this error; nil when none does.
     var advice: String? {
         if isRemembered { return "use --retry-failed to ask again" }
+        if reasonName == "diskIsFull" {
+            return "kf cache clean --max-size SIZE makes room, and --store none goes without the cache"
+        }
         return isExpiredImage ? "use --offline to serve it" : nil
     }
 }

@@ -33,7 +33,7 @@ enum Tolerance {
 
 extension ImagingError {
     /// Whether the file is damaged, in a way that may leave a part of it to decode.
-    var isFault: Bool {
+    package var isFault: Bool {
         switch self {
         case .truncated, .corrupt: true
         default: false

@@ -15,12 +15,24 @@ struct ProcessedImage: Sendable {
     init(_ image: Image, of original: [UInt8], _ format: ImageFormat, _ options: KingfisherOptions) throws(ImagingError)
     {
         self.image = image
-        if options.processor.identifier.isEmpty, options.decoding.isEmpty,
-            let bytes = try options.cacheSerializer.rewritten(original, format)
-        {
+        if let bytes = try Self.rewritten(original, format, options) {
             (self.bytes, self.format) = (bytes, format)
         } else {
             (bytes, self.format) = try options.cacheSerializer.data(for: image, original: format)
+        }
+    }
+
+    /// Returns the original with another description of the same pixels; nil if it has to be encoded, which it has too if
+    /// it is damaged and that is tolerated.
+    private static func rewritten(
+        _ original: [UInt8], _ format: ImageFormat, _ options: KingfisherOptions
+    ) throws(ImagingError) -> [UInt8]? {
+        guard options.processor.identifier.isEmpty, options.decoding.isEmpty else { return nil }
+        do throws(ImagingError) {
+            return try options.cacheSerializer.rewritten(original, format)
+        } catch {
+            guard options.decodeLimits.toleratesDamage, error.isFault else { throw error }
+            return nil
         }
     }
 
