@@ -8,6 +8,7 @@ struct ItemReport: Sendable {
     var variant: String?
     var key: String?
     var result: RetrieveImageResult?
+    /// The file that the image was written to.
     var copy: ImageExporter.Copy?
     var error: KingfisherError?
     /// The number of transfers, where the result does not have it.
@@ -226,7 +227,8 @@ struct ItemReport: Sendable {
 
     /// Takes the result of a retrieved image, or its error.
     mutating func take(_ result: PrefetchResult) {
-        (self.result, error) = (try? result.image.get(), result.error)
+        if case .success(let image) = result.image { self.result = image }
+        error = result.error
         copy = result.copy
     }
 

@@ -38,7 +38,7 @@ final class TagWriter: Sendable {
             }
         case .retrieved(let results):
             // An image that failed is reported elsewhere, and has no entry to tag.
-            for result in results { if let image = try? result.image.get() { note(image) } }
+            for result in results { if case .success(let image) = result.image { note(image) } }
         case .failed, .notTried: break
         }
     }

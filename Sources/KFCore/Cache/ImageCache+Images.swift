@@ -30,6 +30,7 @@ extension ImageCache {
     public func retrieveImageInMemoryCache(forKey key: String, options: KingfisherOptionsInfo = []) -> Image? {
         let wanted = WantedImage(key, options)
         guard let cached = inMemory(wanted) else { return nil }
+        // The image on the disk, which the other functions look for, may be decodable.
         return try? wanted.image(cached, in: self)
     }
 

@@ -58,7 +58,7 @@ public final class ImageExporter: Sendable {
     public struct Copy: Sendable {
         /// The path of the file.
         public let path: String
-        /// What became of it.
+        /// Whether it was written.
         public let state: OutputState
 
         package init(path: String, _ state: OutputState) {

@@ -31,7 +31,7 @@ public struct OutputOptions: Sendable {
     }
 }
 
-/// What became of the file of an output.
+/// Whether an output's file was written.
 public enum OutputState: String, Sendable {
     /// The image was written.
     case written

@@ -80,6 +80,7 @@ extension WorkMemory {
     package static func estimate(
         for bytes: [UInt8], _ processor: any ImageProcessor, _ options: ProcessingOptions
     ) -> Int {
+        // An image whose header cannot be read fails before it takes memory.
         guard let info = try? ImageProbe.probe(bytes, limits: options.decode.limits) else { return 0 }
         var pixels = Double(info.width) * Double(info.height)
         if let size = (processor.steps.first as? any SizedDecoding)?.decodedSize(of: info, options: options) {

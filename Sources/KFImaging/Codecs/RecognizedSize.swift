@@ -47,6 +47,7 @@ enum RecognizedSize {
 
     /// The properties of the primary item of HEIC, which are those of AVIF.
     static func heic(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
+        // A file that breaks the format states no size; it is delivered all the same.
         guard let meta = box("meta", bytes, 0..<bytes.count), let items = try? AVIFItems(bytes, meta: meta) else {
             return nil
         }
@@ -142,6 +143,7 @@ enum RecognizedSize {
     private static func box(_ kind: FourCharacters, _ bytes: UnsafeRawBufferPointer, _ part: Range<Int>) -> Range<Int>?
     {
         var found: Range<Int>?
+        // What follows a broken box is not looked at.
         _ = try? bytes.forEachBox(in: part) { if $0.kind == kind, found == nil { found = $0.body } }
         return found
     }

@@ -28,6 +28,7 @@ package enum ImageProbe {
         _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init(), passage: ReadPassage = .silent
     ) throws(ImagingError) -> (format: ImageFormat, info: ImageInfo?, warnings: [ImageWarning])? {
         guard let codec = ImageCodecs.codec(for: bytes) else { return nil }
+        // Bytes that kf does not decode are not refused, whatever their header says.
         guard codec.isDecodable else { return (codec.format, try? codec.probe(bytes), []) }
         do {
             let found = try codec.inspect(bytes, limits: limits, passage: passage)

@@ -27,7 +27,7 @@ package enum MetadataRemoval {
         return Array("II*\0".utf8) + [8, 0, 0, 0, 1, 0] + entry + [0, 0, 0, 0]
     }
 
-    /// Of the application segments, JFIF, the profile and Adobe's colour transform stay.
+    /// The application segments that stay are JFIF, the profile and Adobe's colour transform.
     private static func jpeg(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> [UInt8] {
         var result: [UInt8] = [0xFF, 0xD8]
         result.reserveCapacity(bytes.count)
