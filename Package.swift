@@ -52,7 +52,8 @@ let package = Package(
             linkerSettings: archives("sqlite3", "crypto")),
         .target(name: "KFNetwork", dependencies: ["KFSystem", "CCurl", "CZlib"], swiftSettings: optimizedFiles),
         .target(
-            name: "KFTerms", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork"], swiftSettings: strict),
+            name: "KFTerms", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork", "CCrypto"],
+            swiftSettings: strict),
         .target(
             name: "KFRemote", dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork"],
             swiftSettings: strict),

@@ -2,4 +2,5 @@
 // OpenSSL's configuration and providers (about a millisecond of every start).
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/evp.h>
+#include <openssl/md5.h>
 #include <openssl/sha.h>

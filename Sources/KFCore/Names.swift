@@ -80,6 +80,7 @@ public typealias DownloadMetrics = KFNetwork.DownloadMetrics
 public typealias TransferOptions = KFNetwork.TransferOptions
 
 // Lists and the names of copies.
+public typealias ImageLock = KFLists.ImageLock
 public typealias ListFormat = KFLists.ListFormat
 public typealias ListOptions = KFLists.ListOptions
 public typealias ListShard = KFLists.ListShard
@@ -180,6 +181,7 @@ public typealias RetrieveImageResult = KFPipeline.RetrieveImageResult
 public typealias CachedFile = KFTerms.CachedFile
 public typealias CacheStoreResult = KFTerms.CacheStoreResult
 public typealias ImageFacts = KFTerms.ImageFacts
+public typealias ContentHash = KFTerms.ContentHash
 public typealias FetchReason = KFTerms.FetchReason
 public typealias RetrievalWay = KFTerms.RetrievalWay
 public typealias StoredFile = KFTerms.StoredFile

@@ -7,6 +7,15 @@ package enum ByteText {
         return "\(number) \(units[unit])"
     }
 
+    /// `12,345`.
+    package static func grouped(_ count: Int64) -> String {
+        let digits = String(count)
+        return String(
+            digits.enumerated().flatMap { index, digit in
+                index > 0 && (digits.count - index) % 3 == 0 && digit != "-" ? [",", digit] : [digit]
+            })
+    }
+
     /// A limit as it was given: exact, in the largest unit that needs at most four digits.
     package static func limit(_ count: Int64) -> String {
         let (unit, number) = short(count)

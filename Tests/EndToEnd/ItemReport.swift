@@ -7,6 +7,8 @@ struct ItemReport: Decodable {
         let code: Int
         let reason: String
         let message: String
+        let expected: String?
+        let found: String?
     }
 
     let schema: Int

@@ -62,7 +62,8 @@ extension EndToEnd {
             let complaints = result.errorLines.filter { $0.contains(/\[[0-9]{4}\]|warning|usage/) }
             // Offline, with an empty cache, every image is missing.
             let isMissing = { (line: String) in
-                line.contains("gone.jpg") && line.contains("404") || line.contains("[3006]")
+                line.contains("gone.jpg") && (line.contains("404") || line.contains("[1009]"))
+                    || line.contains("[3006]")
             }
             #expect(complaints.allSatisfy(isMissing), "\(result)")
             try await check(recipe, result)

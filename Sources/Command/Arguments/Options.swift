@@ -79,6 +79,7 @@ extension Options {
 extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
+        hashColumn.spec,
         allowLocal.spec, shard.spec, shardBy.spec, prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
         maxFailures.spec,
     ]
@@ -96,6 +97,8 @@ extension Options {
     static let headersColumn = column(
         "headers-column", help: "Column with request headers: 'Name: value' lines, or an object in jsonl")
     static let processColumn = column("process-column", help: "Column with processors to apply after those of -p")
+    static let hashColumn = column(
+        "hash-column", help: "Column with the hashes that the images must have, as for fetch --hash")
     static let allowLocal = Option("allow-local", .lists, .flag, help: "Accept paths and file: URLs from lists")
     static let shard = Option<ListShard?>(
         "shard", .lists, value: "I/N",

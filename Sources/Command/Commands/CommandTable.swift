@@ -18,8 +18,8 @@ enum CommandTable {
         "fetch", summary: "Fetch images, from the cache when possible", operands: "SOURCE...",
         options: join(
             [Options.show.spec, Options.output.spec, Options.remoteName.spec], Options.copies, Options.processing,
-            [Options.key.spec],
-            Options.caching, [Options.negativeTTL.spec], Options.network, Options.retrieving),
+            [Options.key.spec, Options.hash.spec],
+            Options.caching, Options.locking, [Options.negativeTTL.spec], Options.network, Options.retrieving),
         examples: [
             "kf fetch https://example.com/cat.jpg",
             "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
@@ -39,7 +39,7 @@ enum CommandTable {
         "prefetch", summary: "Fetch all images of a list into the cache", operands: "[LIST|-]...",
         options: join(
             Options.lists, Options.copies, Options.archives, Options.processing, Options.caching,
-            [Options.negativeTTLOfLists.spec], Options.network, Options.retrieving),
+            Options.locking, [Options.negativeTTLOfLists.spec], Options.network, Options.retrieving),
         examples: [
             "kf prefetch urls.txt",
             "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",

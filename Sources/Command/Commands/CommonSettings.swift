@@ -87,6 +87,12 @@ struct CommonSettings: Sendable {
 extension KingfisherError {
     var status: ExitStatus { isCacheFailure ? .cacheFailed : .someFailed }
 
+    /// The hash that an image must have, and the one that it has; nil for any other error.
+    var hashes: (expected: String, found: String)? {
+        guard case .responseError(reason: .unexpectedContent(let expected, let found, _)) = self else { return nil }
+        return (expected, found)
+    }
+
     /// The option that helps after this error; nil when none does.
     var advice: String? {
         if isRemembered { return "use --retry-failed to ask again" }

@@ -33,6 +33,9 @@ struct FetchCommand: Sendable {
         }
         destination.exporter?.protect(sources.map(\.text))
         try settings.checkKey(sources.map(\.text))
+        if settings.options.expectedHash != nil, sources.count > 1 {
+            throw UsageError(message: "--hash works with one source, not with \(sources.count)")
+        }
         try settings.checkOnFailure(destination)
         screen = show ? Screen(arguments.environment) : nil
         if show {
@@ -108,10 +111,13 @@ struct FetchCommand: Sendable {
         progress?.end()
         if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
+        status.raise(to: settings.finishLock(common, isWhole: status != .stoppedEarly && signals?.status == nil))
         settings.forgive(&status)
         if common.json {
             Terminal.print(
-                JSONObject(summary: (sources.count, outputs, manager.cache), Self.summary, status: status).json)
+                JSONObject(
+                    summary: (sources.count, outputs, manager.cache, settings.lock), Self.summary, status: status
+                ).json)
         } else if common.verbose, let remote = manager.cache.remoteCounts {
             Terminal.printError("kf: remote: \(remote.summary)")
         }
@@ -124,13 +130,13 @@ struct FetchCommand: Sendable {
         return report.print(common, on: screen)
     }
 
-    static let summary: [JSONField<(sources: Int, outputs: OutputCounts, cache: ImageCache)>] = [
+    static let summary: [JSONField<(sources: Int, outputs: OutputCounts, cache: ImageCache, lock: LockedRun?)>] = [
         JSONField("sources", "The number of sources.") { $0.sources },
         JSONField("written", "The numbers of files that were written, and that had the same bytes already.") {
             $0.outputs.written.load(ordering: .relaxed)
         },
         JSONField("unchanged", nil) { $0.outputs.unchanged.load(ordering: .relaxed) },
-        RetrievalSettings.evicted { $0.cache },
+        RetrievalSettings.evicted { $0.cache }, RetrievalSettings.lockCounts { $0.lock },
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
 
@@ -141,13 +147,17 @@ struct FetchCommand: Sendable {
         var reports: [ItemReport] = []
         do {
             let source = try SourceArgument.source(text, key: settings.key)
+            let request = settings.options.request
+            let pin = try settings.lock?.pin(of: source, request)
             var results: [RetrieveImageResult] = []
             for variant in settings.variants {
-                guard let result = try manager.retrieveCachedImage(with: source, options: variant.options) else {
+                guard let result = try manager.retrieveCachedImage(with: source, options: variant.options, pin: pin)
+                else {
                     return nil
                 }
                 results.append(result)
             }
+            if let first = results.first { settings.lock?.note(first, request) }
             let claim = claim(source, index)
             for (form, result) in results.enumerated() {
                 var report = ItemReport(
@@ -182,6 +192,7 @@ struct FetchCommand: Sendable {
         // The results of items that have ended wait for those before them with open files.
         configuration.maxItemsAhead = DescriptorLimit.bound(settings.jobs * 2)
         configuration.fillsCache = false
+        configuration.lock = settings.lock
         configuration.exporter = FetchExporter(self, manager.cache, standIns)
         var forms = settings.variants.map(\.options)
         if sources.count == 1, settings.progress == .bar {

@@ -89,7 +89,7 @@ struct ItemReport: Sendable {
             JSONField(
                 "status",
                 "cached (prefetch: already in the cache), exported (in a whole archive of --shards), memory, disk (fetch: from a cache), derived (made from the "
-                    + "cached original), revalidated (not modified at the origin), fetched, remote (from a --remote), stale (expired, and the origin "
+                    + "cached original), revalidated (not modified at the origin), fetched, pinned (the cache had the locked bytes under another URL), remote (from a --remote), stale (expired, and the origin "
                     + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
             JSONField(
@@ -136,7 +136,8 @@ struct ItemReport: Sendable {
             JSONField(
                 "error",
                 "null, or code (a stable number), reason (its name) and message (for people). Where they apply: "
-                    + "remembered_seconds, for which a remembered failure still counts, and advice, the option that helps."
+                    + "remembered_seconds, for which a remembered failure still counts, advice, the option that helps, and expected "
+                    + "and found, the hashes of an image that has changed."
             ) { $0.problem.map { JSONObject(part: $0, failure) } },
             JSONField.ifPresent(
                 "columns",
@@ -155,6 +156,8 @@ struct ItemReport: Sendable {
         JSONField("message", nil) { $0.message },
         JSONField.ifPresent("remembered_seconds", nil) { $0.secondsRemembered },
         JSONField.ifPresent("advice", nil) { $0.advice },
+        JSONField.ifPresent("expected", nil) { $0.hashes?.expected },
+        JSONField.ifPresent("found", nil) { $0.hashes?.found },
     ]
 
     /// The file that has the image; nil for one that was left as it was.

@@ -42,6 +42,9 @@ struct PrefetchCommand: Sendable {
         let unreadable = PrefetchLists.unreadable(paths).map(\.message)
         guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
         output = try Self.output(arguments, paths, options.format)
+        if try arguments[Options.pruneLock], options.shard != nil {
+            throw UsageError(message: "--prune-lock needs the whole list, and --shard reads a part of it")
+        }
         tags = isDryRun ? nil : try TagWriter(arguments)
     }
 
@@ -53,6 +56,7 @@ struct PrefetchCommand: Sendable {
         options.nameColumn = try arguments[Options.nameColumn]
         options.headersColumn = try arguments[Options.headersColumn]
         options.processColumn = try arguments[Options.processColumn]
+        options.hashColumn = try arguments[Options.hashColumn]
         options.allowsLocal = try arguments[Options.allowLocal]
         options.shard = try arguments[Options.shard]
         if options.shard == nil, arguments.isOnCommandLine(Options.shardBy) {
@@ -140,8 +144,12 @@ struct PrefetchCommand: Sendable {
         status.raise(to: conclude(report))
         status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
+        let isWhole =
+            report.ending == .finished && report.brokenLists + report.unreadLists + report.progress.notTried == 0
+            && interrupts.status == nil
         settings.forgive(&status)
-        summarize((report, start.duration(to: .now), manager.cache), status)
+        status.raise(to: settings.finishLock(common, isWhole: isWhole))
+        summarize((report, start.duration(to: .now), manager.cache, settings.lock), status)
         return status
     }
 
@@ -153,6 +161,7 @@ struct PrefetchCommand: Sendable {
         configuration.maxConcurrentDownloads = settings.jobs
         configuration.maxPerHost = settings.maxPerHost
         configuration.maxFailures = maxFailures
+        configuration.lock = settings.lock
         configuration.deadline = settings.deadline
         configuration.grace = settings.options.request.timeout
         if case .shards(let directory, let shards) = destination {
@@ -277,11 +286,11 @@ struct PrefetchCommand: Sendable {
         }
     }
 
-    typealias Summary = (report: PrefetchReport, elapsed: Duration, cache: ImageCache)
+    typealias Summary = (report: PrefetchReport, elapsed: Duration, cache: ImageCache, lock: LockedRun?)
 
     private func summarize(_ summary: Summary, _ status: ExitStatus) {
         Session.current.messages.finish()
-        let (report, elapsed, cache) = summary
+        let (report, elapsed, cache, _) = summary
         let progress = report.progress
         if common.json {
             Terminal.print(JSONObject(summary: summary, Self.summary, status: status).json)
@@ -343,6 +352,7 @@ struct PrefetchCommand: Sendable {
         JSONField("unchanged", nil) { $0.report.progress.unchanged },
         JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.report.progress.bytes },
         JSONField("seconds", nil) { $0.elapsed },
-        RetrievalSettings.evicted { $0.cache }, RemoteCounts.field { $0.cache.remoteCounts },
+        RetrievalSettings.evicted { $0.cache }, RetrievalSettings.lockCounts { $0.lock },
+        RemoteCounts.field { $0.cache.remoteCounts },
     ]
 }

@@ -22,6 +22,8 @@ struct RetrievalSettings: Sendable {
     let notStored: String?
     /// The cache key of the one source, in place of the source's own key.
     let key: String?
+    /// The lock that the images must match.
+    let lock: LockedRun?
     /// The image to write in place of one that failed.
     private let onFailure: String?
     private let allowsFailures: Bool
@@ -69,6 +71,9 @@ struct RetrievalSettings: Sendable {
         options.retryFailed = try arguments[Options.retryFailed]
         if let scale = try arguments[Options.scale] { options.scaleFactor = scale }
         try options.takeNetwork(arguments)
+        options.expectedHash = try arguments[Options.hash]
+        lock = try Self.lock(arguments, options.request)
+        if lock?.mode == .updating { options.revalidate = true }
         self.options = options
         variants = try Variant.all(arguments, options)
         notStored = try Self.notStored(arguments, variants)
@@ -96,6 +101,56 @@ struct RetrievalSettings: Sendable {
         allowsFailures = try arguments[Options.allowFailures]
         certificate = try CertificateResponder(arguments)
     }
+
+    private static func lock(
+        _ arguments: ParsedArguments, _ request: RequestOptions
+    ) throws(UsageError) -> LockedRun? {
+        guard let path = try arguments[Options.lock] else {
+            for option in [Options.frozen, Options.updateLock, Options.pruneLock] {
+                if arguments.isOnCommandLine(option) { throw UsageError(message: "--\(option.name) needs --lock") }
+            }
+            return nil
+        }
+        let (isFrozen, updates) = (try arguments[Options.frozen], try arguments[Options.updateLock])
+        let ignored = request.ignoresQuery ? "all" : request.ignoredParameters.sorted().joined(separator: ",")
+        do {
+            return try LockedRun(
+                path: path, mode: isFrozen ? .frozen : updates ? .updating : .adding,
+                prunes: try arguments[Options.pruneLock], ignoredParameters: ignored.isEmpty ? nil : ignored)
+        } catch let error as KingfisherError {
+            throw UsageError(message: "--lock: \(error.message)")
+        } catch {
+            throw (error as? UsageError) ?? UsageError(message: "--lock: \(error)")
+        }
+    }
+
+    /// Writes the lock, and says what it says of the run.
+    func finishLock(_ common: CommonSettings, isWhole: Bool) -> ExitStatus {
+        guard let lock else { return .success }
+        do throws(KingfisherError) { try lock.finish(isWhole: isWhole) } catch {
+            common.report(error, for: "--lock")
+            return .cacheFailed
+        }
+        let counts = lock.counts
+        if !common.quiet, !common.json {
+            var parts = ["\(counts.new) new", "\(counts.changed) changed", "\(counts.asLocked) as locked"]
+            if counts.pruned > 0 { parts.append("\(counts.pruned) dropped") }
+            Terminal.printError("kf: \(lock.path): \(parts.joined(separator: ", "))")
+        }
+        return .success
+    }
+
+    /// The member of a summary with the counts of the lock.
+    static func lockCounts<Record>(_ lock: @escaping @Sendable (Record) -> LockedRun?) -> JSONField<Record> {
+        JSONField.ifPresent(
+            "lock", "With --lock: the numbers of images that are new, changed, as_locked and dropped."
+        ) { lock($0).map { JSONObject(part: $0.counts, countFields) } }
+    }
+
+    private static let countFields: [JSONField<LockedRun.Counts>] = [
+        JSONField("new", nil) { $0.new }, JSONField("changed", nil) { $0.changed },
+        JSONField("as_locked", nil) { $0.asLocked }, JSONField("dropped", nil) { $0.pruned },
+    ]
 
     /// Refuses an image in place of those that fail where no file is written.
     func checkOnFailure(_ destination: Destination) throws(UsageError) {

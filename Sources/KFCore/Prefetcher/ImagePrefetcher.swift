@@ -34,6 +34,9 @@ public final class ImagePrefetcher: Sendable {
         package var fillsCache = true
         /// The exporter that writes a copy of every image; nil writes none. It serves one run.
         public var exporter: (any PrefetchExporter)?
+        /// The lock that the images must match; nil for none. It serves one run, whose program calls
+        /// ``LockedRun/finish(isWhole:)`` at the end.
+        public var lock: LockedRun?
         /// The clock for ``deadline`` and ``grace``.
         public var clock: any Clock<Duration> = ContinuousClock()
 
@@ -95,6 +98,7 @@ public final class ImagePrefetcher: Sendable {
             form.batchesStores = isWide && configuration.fillsCache
             form.opensBatchedFiles = configuration.exporter != nil
             form.waitForCache = true
+            form.notesOriginal = configuration.lock != nil
             // Stale images are revalidated as part of the run.
             if configuration.fillsCache { form.servesWhileRevalidating = false }
             return OptionsBox(form)
@@ -213,9 +217,10 @@ public final class ImagePrefetcher: Sendable {
         _ input: any PrefetchInput, _ run: inout PrefetchRun, _ inbox: PrefetchInbox, endsDownloads: Bool,
         each: (Event) -> Void
     ) async {
-        var flying = PrefetchFlights(manager, forms, inbox)
+        var flying = PrefetchFlights(manager, forms, inbox, configuration.lock)
         /// Counts the end of an item, and tells it.
         func end(_ outcome: consuming PrefetchOutcome) {
+            configuration.lock?.note(outcome, forms[0].value.request)
             run.count(outcome)
             each(.ended(outcome, run.progress))
         }
@@ -314,7 +319,7 @@ public final class ImagePrefetcher: Sendable {
             }
             items.removeAll(where: \.isExported)
         }
-        block.missing = await PrefetchWish.each(of: items, forms, manager)
+        block.missing = await PrefetchWish.each(of: items, forms, manager, configuration.lock)
         var invalid = block.missing.compactMap { wish in
             wish.error.map { PrefetchOutcome(item: wish.item, ending: .failed($0)) }
         }

@@ -38,7 +38,7 @@ struct PrefetchWish: Sendable {
 
     /// Returns a wish for each item. Modifiers without an identity run.
     static func each(
-        of items: [PrefetchItem], _ forms: [OptionsBox], _ manager: KingfisherManager
+        of items: [PrefetchItem], _ forms: [OptionsBox], _ manager: KingfisherManager, _ lock: LockedRun?
     ) async -> [PrefetchWish] {
         let forms = forms.map { $0.identified(by: manager) }
         let needsModifiers = forms.contains { !$0.value.request.isPrepared }
@@ -47,12 +47,14 @@ struct PrefetchWish: Sendable {
         for item in items {
             do throws(KingfisherError) {
                 let source = try item.source.get()
+                var pin = item.facts.hash
+                if pin == nil, let lock { pin = try lock.pin(of: source, forms[0].value.request) }
                 var retrievals: [Retrieval] = []
                 retrievals.reserveCapacity(forms.count)
                 for form in forms {
                     var box = item.options(form)
                     if needsModifiers { box = OptionsBox(try await manager.prepared(box.value, for: source)) }
-                    retrievals.append(Retrieval(source, box, manager.cache))
+                    retrievals.append(Retrieval(source, box, manager.cache, pin: pin))
                 }
                 wishes.append(PrefetchWish(item: item, retrievals: retrievals))
             } catch {
@@ -99,7 +101,8 @@ extension ImageCache {
     func touchFresh(_ wishes: [PrefetchWish], _ forms: [OptionsBox]) async throws(KingfisherError) -> Sight {
         let count = forms.count
         var accepts: (@Sendable (Int, Entry) -> Bool)?
-        if forms.contains(where: { $0.value.cachePolicy == .http }) {
+        let isPinned = wishes.contains { $0.retrievals.first?.pin != nil }
+        if isPinned || forms.contains(where: { $0.value.cachePolicy == .http }) {
             accepts = { index, entry in wishes[index / count].retrievals[index % count].accepts(entry) }
         }
         var (targets, originals, remembers) = ([EntryKey](), [EntryKey](), false)
@@ -112,7 +115,8 @@ extension ImageCache {
                 remembers = remembers || retrieval.remembersAnswers
             }
         }
-        return try await touchFresh(targets, originals: originals, answers: remembers, where: accepts)
+        return try await touchFresh(
+            targets, originals: originals, answers: remembers, trustsLayers: !isPinned, where: accepts)
     }
 }
 

@@ -60,10 +60,12 @@ package struct PrefetchDryRun: Sendable {
 
     private let manager: KingfisherManager
     private let forms: [OptionsBox]
+    private let lock: LockedRun?
 
-    /// Creates a run. `forms` are the options of each image that would be made of a source, at least one.
-    package init(manager: KingfisherManager, forms: [KingfisherOptions]) {
-        self.manager = manager
+    /// Creates a run. `forms` are the options of each image that would be made of a source, at least one. What the cache has
+    /// counts only if it is as the lock says.
+    package init(manager: KingfisherManager, forms: [KingfisherOptions], lock: LockedRun? = nil) {
+        (self.manager, self.lock) = (manager, lock)
         self.forms = forms.map { form in
             var form = form
             // A prefetcher revalidates stale images as part of its run.
@@ -90,7 +92,7 @@ package struct PrefetchDryRun: Sendable {
     }
 
     private func look(at items: [PrefetchItem]) async throws(KingfisherError) -> [Finding] {
-        let wishes = await PrefetchWish.each(of: items, forms, manager)
+        let wishes = await PrefetchWish.each(of: items, forms, manager, lock)
         var found = try await look(at: wishes.filter { $0.error == nil })[...]
         return wishes.map { wish in
             Finding(item: wish.item, forms: wish.error == nil ? found.popFirst() ?? [] : [], error: wish.error)

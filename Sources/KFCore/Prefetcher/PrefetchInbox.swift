@@ -59,12 +59,14 @@ struct PrefetchFlights {
     private let manager: KingfisherManager
     private let forms: [OptionsBox]
     private let inbox: PrefetchInbox
+    private let lock: LockedRun?
     /// The items by the numbers of their jobs, which are used again.
     private var flights: [(item: PrefetchItem, job: ImageJob)?] = []
     private var free: [Int] = []
 
-    init(_ manager: KingfisherManager, _ forms: [OptionsBox], _ inbox: PrefetchInbox) {
+    init(_ manager: KingfisherManager, _ forms: [OptionsBox], _ inbox: PrefetchInbox, _ lock: LockedRun?) {
         self.manager = manager
+        self.lock = lock
         self.forms = forms
         self.inbox = inbox
     }
@@ -77,7 +79,12 @@ struct PrefetchFlights {
         for index in wishes.indices {
             var retrievals = wishes[index].retrievals
             if retrievals.isEmpty, case .success(let source) = wishes[index].item.source {
-                retrievals = forms.map { Retrieval(source, wishes[index].item.options($0), manager.cache) }
+                let item = wishes[index].item
+                // An item that the lock refuses is never postponed.
+                let locked = bestEffort { try lock?.pin(of: source, forms[0].value.request) } ?? nil
+                retrievals = forms.map {
+                    Retrieval(source, item.options($0), manager.cache, pin: item.facts.hash ?? locked)
+                }
             }
             // An item without a source has ended as invalid.
             guard let first = retrievals.first else { continue }

@@ -71,7 +71,7 @@ public struct PrefetchProgress: Sendable, Equatable {
             case .revalidated: isRevalidated = true
             case .remote: isRemote = true
             case .derived: isMade = true
-            case .memory, .disk, .stale, .onFailure: break
+            case .memory, .disk, .stale, .pinned, .onFailure: break
             }
         }
         guard isFetched || isRevalidated || isRemote || isMade else { return skipped += 1 }

@@ -5,6 +5,7 @@ struct ListRoles<Place: Sendable>: Sendable {
     let headers: Place?
     let name: Place?
     let processor: Place?
+    let hash: Place?
     /// The places of the values that the names of copies use.
     let copies: [(name: String, place: Place)]
 
@@ -17,11 +18,12 @@ struct ListRoles<Place: Sendable>: Sendable {
         headers = try options.headersColumn.map(find)
         name = try options.nameColumn.map(find)
         processor = try options.processColumn.map(find)
+        hash = try options.hashColumn.map(find)
         copies = try options.copyColumns.map { name throws(ListProblem) in (name, try find(ListOptions.Column(name))) }
     }
 
     /// The places other than the URL's.
-    var optional: [Place] { [key, headers, name, processor].compactMap(\.self) + copies.map(\.place) }
+    var optional: [Place] { [key, headers, name, processor, hash].compactMap(\.self) + copies.map(\.place) }
 }
 
 extension ListRoles<MemberPath> {

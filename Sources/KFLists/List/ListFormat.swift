@@ -57,6 +57,8 @@ public struct ListOptions: Sendable {
     public var headersColumn: Column?
     /// The column of processors, which follow those of the options; nil for none.
     public var processColumn: Column?
+    /// The column of hashes that the images must have; nil for none. See ``ContentHash``.
+    public var hashColumn: Column?
     /// The names or numbers of the columns whose values the names of copies use; see ``ImageExporter/columns``.
     public var copyColumns: [String] = []
     /// Whether csv and tsv lists must have the columns of the first one.
@@ -70,7 +72,9 @@ public struct ListOptions: Sendable {
     public init() {}
 
     /// The columns other than the URL's.
-    var roles: [Column?] { [keyColumn, nameColumn, headersColumn, processColumn] + copyColumns.map(Column.init) }
+    var roles: [Column?] {
+        [keyColumn, nameColumn, headersColumn, processColumn, hashColumn] + copyColumns.map(Column.init)
+    }
 }
 
 /// One of several parts of a list, each for another machine. The cache key of a source, or its host, determines its

@@ -78,6 +78,12 @@ struct ListParser {
             own.columns = wish.columns(of: index)
             own.headers = wish.headers
             if let text = wish.processor(of: index) { own.processor = try processor(text) }
+            if let text = wish.hash(of: index) {
+                guard let hash = ContentHash(text) else {
+                    throw .record("'\(text.prefix(100))' is not a hash such as sha256-BASE64 or 64 hexadecimal digits")
+                }
+                own.hash = hash
+            }
             setSource(&own, key: wish.key(of: index))
         } catch {
             own.source = .failure(.sourceError(reason: .invalidListRecord(detail: error.message)))

@@ -9,6 +9,7 @@ struct ListWish {
     private let keys: [String?]
     private let names: [String?]
     private let processors: [String?]
+    private let hashes: [String?]
     /// The values of the columns that the names of copies use.
     private let copies: [String: [String?]]
     let headers: [(name: String, value: String)]
@@ -60,6 +61,7 @@ struct ListWish {
         keys = try texts(roles.key)
         names = try texts(roles.name)
         processors = try texts(roles.processor)
+        hashes = try texts(roles.hash)
         var copies: [String: [String?]] = [:]
         for (name, place) in roles.copies { copies[name] = try texts(place) }
         self.copies = copies
@@ -85,6 +87,8 @@ struct ListWish {
     func columns(of index: Int) -> [String: String] { copies.compactMapValues { Self.value($0, index) } }
 
     func processor(of index: Int) -> String? { Self.value(processors, index) }
+
+    func hash(of index: Int) -> String? { Self.value(hashes, index) }
 
     private static func value(_ values: [String?], _ index: Int) -> String? {
         values.count > 1 ? values[index] : values.first ?? nil

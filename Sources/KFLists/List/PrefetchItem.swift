@@ -20,6 +20,7 @@ public struct PrefetchItem: Sendable {
         var name: String?
         var columns: [String: String] = [:]
         package var processor: (any ImageProcessor)?
+        package var hash: ContentHash?
         var siblings = 1
     }
 

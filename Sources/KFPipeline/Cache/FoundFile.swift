@@ -7,11 +7,17 @@ package struct FoundFile: Sendable {
     /// The cache that was looked into.
     let cache: ImageCache
     /// Whether the file is fresh. A stale file must be revalidated before use.
-    package let isFresh: Bool
+    package private(set) var isFresh: Bool
     /// Whether the file lies in a lower layer, where a revalidation cannot be recorded.
     let isBorrowed: Bool
     /// The memory cache's count of removals before the look-up on the disk.
     let removals: UInt64
 
     package var entry: Entry { file.entry }
+
+    var asFresh: FoundFile {
+        var found = self
+        found.isFresh = true
+        return found
+    }
 }

@@ -11,10 +11,11 @@ extension ImageCache {
     /// Returns the file of the first key that has a fresh one, or else of the first key that has a stale one. Each key is
     /// looked for here first, then in the lower layers. Without `prefersFresh`, the first file of either kind counts.
     ///
-    /// An entry that `isUsable` refuses is a miss. An unreadable file is one too, unless `strict`: then it is
-    /// `cannotLoadDataFromDisk` (3004). Blocks.
+    /// An entry that `isUsable` refuses is a miss, and so is a file of a lower layer that `isTrusted` refuses. An unreadable
+    /// file is one too, unless `strict`: then it is `cannotLoadDataFromDisk` (3004). Blocks.
     package func firstFile(
-        of keys: [EntryKey], strict: Bool, prefersFresh: Bool = true, where isUsable: (Entry) -> Bool = { _ in true }
+        of keys: [EntryKey], strict: Bool, prefersFresh: Bool = true, isTrusted: (CachedFile) -> Bool = { _ in true },
+        where isUsable: (Entry) -> Bool = { _ in true }
     ) throws(KingfisherError) -> FoundFile? {
         let (removals, now) = (memory.removals, now)
         var stale: FoundFile?
@@ -22,7 +23,8 @@ extension ImageCache {
             for layer in -1..<layers.count {
                 guard
                     let file = try layer < 0
-                        ? open(key, strict: strict, where: isUsable) : layers[layer].open(key, where: isUsable)
+                        ? open(key, strict: strict, where: isUsable) : layers[layer].open(key, where: isUsable),
+                    layer < 0 || isTrusted(file)
                 else { continue }
                 let found = FoundFile(
                     file: file, cache: self, isFresh: !file.entry.isExpired(at: now), isBorrowed: layer >= 0,
@@ -32,6 +34,15 @@ extension ImageCache {
             }
         }
         return stale
+    }
+
+    /// Returns the bytes of the file with this hash, whichever entries use it; nil if there is none. Blocks.
+    func bytes(withHash digest: Digest) throws(KingfisherError) -> [UInt8]? {
+        let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.openObject(digest)?.readAll()
+        }
+        guard let bytes = found ?? nil, bytes.withUnsafeBytes(SHA256.hash) == digest else { return nil }
+        return bytes
     }
 
     private func open(
@@ -100,9 +111,10 @@ extension ImageCache {
 
     /// Returns the state of many keys on the disk. Fresh entries get a new access time, but not a new expiry. `accepts`
     /// decides whether the entry of a key, given by index, can be used; without it, all can. `originals` are the keys
-    /// of the originals. With `answers`, looks for the remembered responses of absent keys as well.
+    /// of the originals. With `answers`, looks for the remembered responses of absent keys as well. Without `trustsLayers`,
+    /// what lower layers have is left to look-ups that read it.
     package func touchFresh(
-        _ keys: [EntryKey], originals: [EntryKey], answers: Bool = false,
+        _ keys: [EntryKey], originals: [EntryKey], answers: Bool = false, trustsLayers: Bool = true,
         where accepts: (@Sendable (Int, Entry) -> Bool)? = nil
     ) async throws(KingfisherError) -> Sight {
         try await blocking.run { [self] () throws(KingfisherError) in
@@ -132,7 +144,7 @@ extension ImageCache {
                     sight.files[index] = .unusable
                 }
             }
-            for layer in layers {
+            for layer in layers where trustsLayers {
                 let missing = keys.indices.filter { index in
                     if case .fresh = sight.files[index] { false } else { true }
                 }

@@ -24,6 +24,7 @@ final class DownloadedImage: Sendable {
     let entry: RemoteEntry?
     /// The stores of results made from it, until all waiters have received it; nil afterwards.
     private let made = Mutex<[OrderBook]?>([])
+    private let known = Mutex<Digest?>(nil)
     /// Whether the delegate has received the unprocessed image.
     private let hasTold = Atomic(false)
 
@@ -69,10 +70,27 @@ final class DownloadedImage: Sendable {
     /// Replaces the bytes in memory by the file that now contains them.
     func move(to file: StagedObject) { pending.withLock { $0 = .staged(file) } }
 
-    /// Returns the digest of the bytes, without hashing them again if their store has it.
+    /// Returns the digest of the bytes, without hashing them again if their store has it, or if they have been hashed
+    /// here.
     func digest(stored: ImageEnding.Ordered?) throws(KingfisherError) -> Digest {
-        if let digest = stored?.order?.change.digest { return digest }
-        return try bytes.digest()
+        if let digest = stored?.order?.change.digest ?? digestSoFar { return digest }
+        let digest = try bytes.digest()
+        known.withLock { $0 = digest }
+        return digest
+    }
+
+    /// The digest, if it has been computed.
+    var digestSoFar: Digest? { known.withLock { $0 } }
+
+    /// Throws `unexpectedContent` (2011) unless the bytes have the hash.
+    func check(_ pin: ContentHash?) throws(KingfisherError) {
+        guard let pin else { return }
+        let digest = try digest(stored: nil)
+        let matches = if let known = pin.matches(digest) { known } else { pin.matches(try bytes.load()) }
+        if matches { return }
+        let found = pin.function == .sha256 ? ContentHash(digest).description : "sha256-… of \(digest.hex)"
+        throw .responseError(
+            reason: .unexpectedContent(expected: pin.description, found: found, bytes: bytes.size))
     }
 
     /// Keeps the stores of a result until all waiters have received the image. Returns false if they already have.
@@ -94,6 +112,12 @@ final class DownloadedImage: Sendable {
         }
         for stores in made ?? [] { stores.release() }
         stores.release()
+    }
+
+    /// The way of the image: bytes of a URL that no response brought were in the cache.
+    func way(of retrieval: Retrieval) -> RetrievalWay {
+        if entry != nil { return .remote }
+        return response == nil && !retrieval.isLocal ? .pinned : .fetched
     }
 
     var format: ImageFormat { findings.format }

@@ -135,7 +135,7 @@ extension Retrieval {
         if asksOrigin || options.forceRefresh { return nil }
         let image = cache.imageInMemory(
             target, extending: extends ? options.memoryCacheAccessExtendingExpiration : .none)
-        return image.flatMap { accepts($0.selection) ? $0 : nil }
+        return image.flatMap { accepts($0) ? $0 : nil }
     }
 
     /// Returns the first fresh file, or else the first expired one. A file that must be revalidated is the first of both.
@@ -144,8 +144,11 @@ extension Retrieval {
         for (cache, keys) in places {
             guard
                 let found = try cache.firstFile(
-                    of: keys, strict: options.onlyFromCache, prefersFresh: !asksOrigin, where: accepts)
+                    of: keys, strict: options.onlyFromCache, prefersFresh: !asksOrigin, isTrusted: isTrusted,
+                    where: accepts)
             else { continue }
+            // A pinned image is immutable, whatever its freshness says.
+            if pin != nil { return found.asFresh }
             if found.isFresh || asksOrigin { return found }
             stale = stale ?? found
         }

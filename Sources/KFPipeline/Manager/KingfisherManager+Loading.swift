@@ -35,7 +35,15 @@ extension KingfisherManager {
         switch answer {
         case .success(.image(let image)):
             forgetAnswer(asking.answer, retrieval)
-            finish(image, job, &turn)
+            do throws(KingfisherError) {
+                try image.check(retrieval.pin)
+                finish(image, job, &turn)
+            } catch {
+                if image.entry == nil { return failedSource(job, failed(error, nil), &turn) }
+                // A remote that lies is as good as one that has nothing.
+                job.state.withLock { $0.replacesInRemote = true }
+                missed(job, &turn)
+            }
         case .success(.unchanged(let response, let flight)):
             forgetAnswer(asking.answer, retrieval)
             guard let stale = asking.stale else {
@@ -163,13 +171,15 @@ extension KingfisherManager {
             image.entry.map { retrieval.origin(of: $0) }
             ?? image.response.map { OriginFacts($0, retrieval, now: cache.now) }
         var ending = ImageEnding(
-            retrieval, asked: job.asked, image.entry == nil ? .fetched : .remote,
+            retrieval, asked: job.asked, image.way(of: retrieval),
             .bytes(image.bytes, image.format, image.info.map(PixelFacts.init)), origin: origin)
         ending.flight = image.flight
         ending.facts.isPersonal = image.isPersonal
         ending.facts.response = image.response
         ending.facts.attempts = job.attempts
         ending.facts.reason = FetchReason(before, asking)
+        if retrieval.options.notesOriginal { ending.facts.original = bestEffort { try image.digest(stored: nil) } }
+        ending.facts.originalBytes = image.bytes.size
         ending.facts.check = image.findings.extent
         ending.facts.warn(image.findings.warnings)
         if !job.variants.isEmpty { return makeVariants(of: image, ending, job, &turn) }

@@ -54,7 +54,13 @@ extension KingfisherManager {
             serveWhileRevalidating(job, stale, .success(asking.after(stale)), &turn)
         case .ask(let stale, _):
             if let stale { stale.cache.noteHit(stale) }
-            if job.enter(.fetching(asking.after(stale))) { turn.jobs.append(job) }
+            guard job.enter(.fetching(asking.after(stale))) else { return }
+            if let bytes = try retrieval.pinnedBytes() {
+                var reads: [any StoreWork] = []
+                ProviderRead.join(job, PinnedBytes(bytes: bytes, cacheKey: retrieval.original.key), &reads)
+                return StoreWorkers.shared.add(reads)
+            }
+            turn.jobs.append(job)
         case .serveStale, .fail: try serveWithoutRequest(job, decision, &turn)
         }
     }
@@ -85,7 +91,23 @@ extension KingfisherManager {
     }
 }
 
+/// The bytes with the hash that an image must have, which the cache has under another URL.
+private struct PinnedBytes: ImmediateImageDataProvider {
+    let bytes: [UInt8]
+    let cacheKey: String
+
+    var name: String { cacheKey }
+
+    func data() -> [UInt8] { bytes }
+}
+
 extension Retrieval {
+    /// Returns the bytes with the hash that the image must have, if the cache has them under any key. Blocks.
+    fileprivate func pinnedBytes() throws(KingfisherError) -> [UInt8]? {
+        guard let digest = pin?.digest, !options.forceRefresh else { return nil }
+        return try originals.bytes(withHash: digest)
+    }
+
     /// Returns the result of a file. `asked` is the retrieval of the call, if it is another one.
     func result(_ way: RetrievalWay, _ file: CachedFile, asked: Retrieval? = nil) -> RetrieveImageResult {
         RetrieveImageResult(self, asked: asked ?? self, way, .file(file))
@@ -109,7 +131,8 @@ extension Retrieval {
 extension KingfisherManager {
     /// Returns the image if memory has it exactly as requested. Nil decides nothing: the stages look for it then.
     func imageInMemory(_ source: Source, _ options: KingfisherOptions) -> RetrieveImageResult? {
-        guard !options.forceRefresh, !options.revalidate, !Task.isCancelled, options.request.isPrepared,
+        guard !options.forceRefresh, !options.revalidate, options.expectedHash == nil, !Task.isCancelled,
+            options.request.isPrepared,
             (options.downloader ?? downloader).authenticationChallengeResponder == nil
         else { return nil }
         let cache = options.targetCache ?? cache

@@ -97,7 +97,7 @@ extension KingfisherManager {
         var terms = RemoteUpload.Terms(replaces: replaces)
         var orders = ending.orders
         switch ending.way {
-        case .fetched: terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
+        case .fetched, .pinned: terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
         case .revalidated:
             terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
             terms.isKnown = true
@@ -138,7 +138,9 @@ extension Retrieval {
 
     /// Whether an entry of a remote may be used for this request.
     package func accepts(_ entry: RemoteEntry) -> Bool {
-        entry.size <= options.request.maxBytes && accepts(entry.freshness.map { HeaderLines($0) })
+        // Nothing proves that a remote made an image from the pinned original.
+        if let pin, entry.original != nil || pin.matches(entry.object) == false { return false }
+        return entry.size <= options.request.maxBytes && accepts(entry.freshness.map { HeaderLines($0) })
     }
 
     /// Returns the entry of a remote to use: the image itself, if it was made from the original that the remote has, or the

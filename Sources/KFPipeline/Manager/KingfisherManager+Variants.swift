@@ -108,7 +108,7 @@ extension Split {
     /// Adds the job that makes images together.
     fileprivate mutating func add(together places: [Int], of retrievals: [Retrieval], for job: ImageJob) {
         guard let first = places.first.map({ retrievals[$0] }) else { return }
-        let original = Retrieval(first.source, first.box.ofOriginal, job.manager.cache)
+        let original = Retrieval(first.source, first.box.ofOriginal, job.manager.cache, pin: first.pin)
         add(places) { number in
             ImageJob(job.manager, original, .together(places.map { retrievals[$0] }), for: job, number: number)
         }
@@ -215,7 +215,9 @@ extension Retrieval {
     }
 
     private func hasSameOriginal(as other: Retrieval) -> Bool {
-        guard original == other.original, cache === other.cache, originals === other.originals else { return false }
+        guard original == other.original, pin == other.pin, cache === other.cache, originals === other.originals else {
+            return false
+        }
         guard case .network(let resource) = source else { return true }
         let requests = [options.request, other.options.request]
         if requests.contains(where: { $0.redirectHandler != nil && $0.redirectHandler?.cacheIdentity == nil }) {

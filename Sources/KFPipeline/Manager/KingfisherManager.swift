@@ -51,10 +51,10 @@ public final class KingfisherManager: Sendable {
     /// modifier without an identity must run. Runs on the calling thread and blocks on the disk, so that a hit starts
     /// no thread.
     package func retrieveCachedImage(
-        with source: Source, options: KingfisherOptions
+        with source: Source, options: KingfisherOptions, pin: ContentHash? = nil
     ) throws(KingfisherError) -> RetrieveImageResult? {
         guard options.request.isPrepared else { return nil }
-        return try cachedImage(Retrieval(source, OptionsBox(identified(options)), cache))
+        return try cachedImage(Retrieval(source, OptionsBox(identified(options)), cache, pin: pin))
     }
 
     func cachedImage(_ retrieval: Retrieval) throws(KingfisherError) -> RetrieveImageResult? {
@@ -157,7 +157,7 @@ public final class KingfisherManager: Sendable {
     private func place(_ job: ImageJob, _ source: Source, _ request: RequestOptions) {
         var options = job.asked.options
         options.request = request
-        let retrieval = Retrieval(source, OptionsBox(identified(options)), cache)
+        let retrieval = Retrieval(source, OptionsBox(identified(options)), cache, pin: job.asked.pin)
         job.state.withLock { state in
             state.retrieval = retrieval
             (state.hasLooked, state.hasAskedRemotes, state.timesStored, state.retried) = (false, false, 0, 0)

@@ -31,6 +31,9 @@ package final class Outcome: Sendable {
         var isPersonal = false
         var check: ImageCheck.Extent?
         var failure: KingfisherError?
+        /// The hash and the size of the original that was fetched, if the options ask for it.
+        var original: Digest?
+        var originalBytes: Int64 = 0
         /// The reason of the request; nil if the caches had no such entry.
         var reason: FetchReason?
         private(set) var warnings: [ImageWarning] = []

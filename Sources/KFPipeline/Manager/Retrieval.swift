@@ -11,6 +11,8 @@ package final class Retrieval: Sendable {
     package let target: EntryKey
     /// The key of the original; equal to `target` when nothing is processed.
     package let original: EntryKey
+    /// The hash that the original must have.
+    package let pin: ContentHash?
     /// Whether the result is stored beside a cached representation for other request headers.
     let isBeside: Bool
     /// The cache of the requested image, and that of its original.
@@ -18,7 +20,8 @@ package final class Retrieval: Sendable {
     package let originals: ImageCache
 
     /// Creates a retrieval. `cache` applies where the options name none.
-    package init(_ source: Source, _ box: OptionsBox, _ cache: ImageCache) {
+    package init(_ source: Source, _ box: OptionsBox, _ cache: ImageCache, pin: ContentHash? = nil) {
+        self.pin = pin ?? box.value.expectedHash
         self.source = source
         self.cache = box.value.targetCache ?? cache
         originals = box.value.originalCache ?? self.cache
@@ -35,7 +38,7 @@ package final class Retrieval: Sendable {
     private init(
         _ other: Retrieval, box: OptionsBox? = nil, target: EntryKey? = nil, isBeside: Bool? = nil
     ) {
-        source = other.source
+        (source, pin) = (other.source, other.pin)
         (cache, originals) = (other.cache, other.originals)
         self.box = box ?? other.box
         self.target = target ?? other.target
@@ -97,7 +100,7 @@ package final class Retrieval: Sendable {
     var inMemory: CachedImage? {
         if asksOrigin { return nil }
         let image = cache.imageInMemory(target, extending: options.memoryCacheAccessExtendingExpiration)
-        return image.flatMap { accepts($0.selection) ? $0 : nil }
+        return image.flatMap { accepts($0) ? $0 : nil }
     }
 
     /// The keys to look for on disk, in order of preference.
@@ -113,16 +116,18 @@ package final class Retrieval: Sendable {
         !asksOrigin
             && places.contains { cache, keys in
                 let found = Result { () throws(KingfisherError) in
-                    try cache.firstFile(of: keys, strict: false, where: accepts)
+                    try cache.firstFile(of: keys, strict: false, isTrusted: isTrusted, where: accepts)
                 }
-                if case .success(let file?) = found { return file.isFresh }
+                if case .success(let file?) = found { return file.isFresh || pin != nil }
                 return false
             }
     }
 
     /// Whether a look-up of its own key alone is not sufficient: there may be other representations, responses or
     /// caches.
-    package var needsLook: Bool { selects || cache !== originals || !cache.layers.isEmpty || options.onlyFromCache }
+    package var needsLook: Bool {
+        pin != nil || selects || cache !== originals || !cache.layers.isEmpty || options.onlyFromCache
+    }
 
     /// Returns whether bytes of this format are the requested image, unchanged.
     package func keepsBytes(of format: ImageFormat) -> Bool {
@@ -169,7 +174,7 @@ extension Retrieval {
     func followsServer(_ origin: OriginFacts?) -> Bool { origin != nil && options.cachePolicy == .http }
 
     /// Whether a cached image must be revalidated before it is served.
-    var asksOrigin: Bool { options.revalidate && !options.onlyFromCache && !isLocal }
+    var asksOrigin: Bool { options.revalidate && !options.onlyFromCache && !isLocal && pin == nil }
 
     /// Returns false if the server forbids storing.
     func mayStore(_ origin: OriginFacts?, now: Timestamp) -> Bool {
@@ -206,8 +211,36 @@ extension Retrieval {
 
     /// Returns whether the entry answers this request. Under the HTTP policy, the fields that Vary names must be equal.
     package func accepts(_ entry: Entry) -> Bool {
+        if let pin, !entry.key.isAnswer, !hasPinned(entry, pin) { return false }
         guard options.cachePolicy == .http, let freshness = entry.freshness else { return true }
         return accepts(HeaderLines(freshness))
+    }
+
+    /// Returns whether the entry is the pinned original, or was made from it. A hash of another kind than SHA-256 is compared
+    /// with the bytes of the original, which takes reading them.
+    private func hasPinned(_ entry: Entry, _ pin: ContentHash) -> Bool {
+        let digest = entry.key.isOriginal ? entry.object.digest : entry.original
+        guard let digest else { return false }
+        if let matches = pin.matches(digest) { return matches }
+        let bytes = bestEffort { try originals.bytes(withHash: digest) } ?? nil
+        return bytes.map(pin.matches) ?? false
+    }
+
+    /// Returns whether a file of a lower layer is what its index says, if that counts: a pinned image is hashed, and what a
+    /// stranger made from it is not trusted.
+    func isTrusted(_ file: CachedFile) -> Bool {
+        guard let pin else { return true }
+        guard file.entry.key.isOriginal, let bytes = bestEffort({ try file.readAll() }) else { return false }
+        return pin.matches(bytes)
+    }
+
+    /// Returns whether an image in memory answers this request. Of one that was made from another image, memory does not
+    /// know which.
+    func accepts(_ image: CachedImage) -> Bool {
+        if let pin {
+            guard wantsOriginal, let digest = image.facts.digest, pin.matches(digest) == true else { return false }
+        }
+        return accepts(image.selection)
     }
 
     /// Returns whether a response with these header lines answers this request.

@@ -51,7 +51,7 @@ public struct RetrieveImageResult: Sendable {
     public var cacheType: CacheType {
         switch way {
         case .memory: .memory
-        case .disk, .stale: .disk
+        case .disk, .stale, .pinned: .disk
         case .derived, .revalidated, .fetched, .remote, .onFailure: .none
         }
     }
@@ -124,6 +124,16 @@ public struct RetrieveImageResult: Sendable {
     package var storedName: EntryName {
         if case .file(let file) = content { return EntryName(file.entry.key) }
         return EntryName(name)
+    }
+
+    /// The SHA-256 and the size of the original: the image itself, or what it was made from; nil if they are not known.
+    package var original: (digest: Digest, bytes: Int64?)? {
+        if let digest = outcome.facts.original { return (digest, outcome.facts.originalBytes) }
+        switch content {
+        case .file(let file): return file.entry.originalContent
+        case .stored(let stored), .bytes(_, _, let stored?): return stored.entry.originalContent
+        case .bytes, .memory: return name.isOriginal ? facts.digest.map { ($0, facts.bytes) } : nil
+        }
     }
 
     /// The facts about the origin, for an image that is made from this one.

@@ -11,6 +11,9 @@ public struct KingfisherOptions: Sendable {
     public var cacheSerializer: any CacheSerializer = DefaultCacheSerializer()
     /// Whether to fetch again even if the image is cached. Overrides ``onlyFromCache``.
     public var forceRefresh = false
+    /// The hash that the bytes of the origin must have. A cached original with it is served whatever its freshness says;
+    /// other bytes are `unexpectedContent` (2011), of which nothing is stored.
+    public var expectedHash: ContentHash?
     /// Whether to use the cache only. A miss then fails with `imageNotExisting` (3006).
     public var onlyFromCache = false
     /// Whether to use the cache alone, without any request. An expired image is served as ``RetrievalWay/stale``,
@@ -95,6 +98,8 @@ public struct KingfisherOptions: Sendable {
     /// Whether the results of such stores have their files open, so that an eviction cannot take the bytes from an export.
     package var opensBatchedFiles = false
 
+    /// Whether results have the hash of an original that was fetched.
+    package var notesOriginal = false
     /// Whether to serve a stale image at once where stale-while-revalidate allows that. Otherwise the origin is asked
     /// first.
     package var servesWhileRevalidating = true

@@ -141,6 +141,11 @@ package final class Entry: Sendable {
             accessed: accessed ?? self.accessed, expires: expires ?? self.expires, hits: hits, tags: tags ?? self.tags)
     }
 
+    /// The SHA-256 and the size of the original: of the entry itself, or of what it was made from, whose size is not known.
+    package var originalContent: (digest: Digest, bytes: Int64?)? {
+        key.isOriginal ? (object.digest, object.size) : original.map { ($0, nil) }
+    }
+
     package func isExpired(at now: Timestamp) -> Bool {
         Self.isExpired(expires, timeToLive: timeToLive, extending, at: now)
     }

@@ -1,3 +1,5 @@
+import KFSystem
+
 extension KingfisherError {
     /// The reason why a request was not made, or was abandoned (1xxx).
     public enum RequestErrorReason: Sendable, Equatable {
@@ -9,6 +11,10 @@ extension KingfisherError {
         case taskCancelled
         /// The downloader has been shut down (code 1007). This is not a cancellation by the caller.
         case downloaderShutDown
+        /// The lock of images cannot be used (code 1008).
+        case invalidLock(path: String, detail: String)
+        /// The frozen lock lacks the image (code 1009).
+        case notLocked(path: String)
 
         var description: (code: Int, name: String, message: String) {
             switch self {
@@ -16,6 +22,8 @@ extension KingfisherError {
             case .invalidURL(let problem): (1002, "invalidURL", problem)
             case .taskCancelled: (1003, "taskCancelled", "cancelled")
             case .downloaderShutDown: (1007, "downloaderShutDown", "the downloader has been shut down")
+            case .invalidLock(let path, let detail): (1008, "invalidLock", "the lock \(path) cannot be used: \(detail)")
+            case .notLocked(let path): (1009, "notLocked", "not in \(path), and a frozen lock takes no new image")
             }
         }
     }
@@ -45,6 +53,8 @@ extension KingfisherError {
         /// The circuit breaker of the host is open for `secondsLeft` more seconds (code 2010). It opens only with
         /// ``ImageDownloader/Configuration/failuresToOpenCircuit``.
         case circuitOpen(host: String, secondsLeft: Int64)
+        /// The bytes have another hash than the image must have (code 2011). Nothing of them is stored.
+        case unexpectedContent(expected: String, found: String, bytes: Int64)
 
         var description: (code: Int, name: String, message: String) {
             switch self {
@@ -68,6 +78,11 @@ extension KingfisherError {
                 (
                     2010, "circuitOpen",
                     "\(host) failed too often in a row; not asked again for \(seconds) s (circuit open)"
+                )
+            case .unexpectedContent(let expected, let found, let bytes):
+                (
+                    2011, "unexpectedContent",
+                    "expected \(expected), got \(found), \(ByteText.grouped(bytes)) bytes: it has changed since it was locked"
                 )
             }
         }

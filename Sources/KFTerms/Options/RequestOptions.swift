@@ -52,7 +52,7 @@ public struct RequestOptions: Sendable {
 
 extension RequestOptions {
     /// Returns the text that begins the key of a URL.
-    func keyText(of url: RequestURL) -> String {
+    package func keyText(of url: RequestURL) -> String {
         if let cacheKeyFilter { return cacheKeyFilter(url) }
         if ignoresQuery { return url.withoutQuery }
         return ignoredParameters.isEmpty ? url.text : url.without(parameters: ignoredParameters)

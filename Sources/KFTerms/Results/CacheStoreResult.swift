@@ -16,6 +16,8 @@ public enum RetrievalWay: String, Sendable {
     case remote
     /// From the disk cache although stale, because the origin could not be reached.
     case stale
+    /// From the disk cache, which had the bytes with the expected hash under another URL.
+    case pinned
     /// The image of the options for failures.
     case onFailure
 }

@@ -13,7 +13,7 @@ public struct ImageFacts: Sendable, Equatable {
     public let frames: Int?
     /// The size of the encoded image in bytes.
     public let bytes: Int64
-    let digest: Digest?
+    package let digest: Digest?
 
     package init(format: ImageFormat, _ pixels: PixelFacts?, bytes: Int64, digest: Digest?) {
         self.format = format

@@ -1,0 +1,23 @@
+import KFCore
+
+/// The hashes that images must have.
+extension Options {
+    static let locking: [OptionSpec] = [lock.spec, frozen.spec, updateLock.spec, pruneLock.spec]
+
+    static let hash = Option<ContentHash?>(
+        "hash", .cache, value: "HASH",
+        .one("a hash such as sha256-BASE64, sha256:HEX or 64 hexadecimal digits") { ContentHash($0) },
+        commandLineAlone: true,
+        help: "Accept the image only with this hash: sha256-BASE64, sha256:HEX or HEX")
+    static let lock = Option<String?>(
+        "lock", .cache, value: "FILE", .one(.text(needs: "a file such as images.lock")),
+        help: "Accept images only with their hashes in FILE (images.lock), which gets those of new images")
+    static let frozen = Option(
+        "frozen", .cache, .flag, help: "Leave the --lock as it is: an image that it lacks fails")
+    static let updateLock = Option(
+        "update-lock", .cache, .flag, excludes: [frozen.name, offline.name, onlyFromCache.name],
+        help: "Take what is served now into the --lock; implies --revalidate")
+    static let pruneLock = Option(
+        "prune-lock", .cache, .flag, excludes: [frozen.name],
+        help: "Drop from the --lock what this run does not name")
+}

@@ -1,0 +1,325 @@
+import Glibc
+import KFStorage
+import KFSystem
+import KFTerms
+
+/// The hashes of images in a text file for version control, such as `images.lock`.
+///
+/// The first line is `# kf images.lock 1`. Each other line has a URL in the normal form of cache keys, the SHA-256 of its
+/// image as Subresource Integrity writes it, and the size in bytes (`-` if it is not known), separated by blanks and sorted
+/// by URL. Comments, and fields behind the third, are kept.
+public struct ImageLock: Sendable {
+    /// The hash and the size of a locked image.
+    public struct Image: Sendable, Equatable {
+        /// The hash of the bytes as the origin sends them.
+        public let hash: ContentHash
+        /// The size in bytes; nil if it is not known.
+        public let bytes: Int64?
+
+        /// Creates the description of an image.
+        public init(hash: ContentHash, bytes: Int64?) {
+            self.hash = hash
+            self.bytes = bytes
+        }
+    }
+
+    /// The reason why a file is no lock.
+    public struct Problem: Error, Sendable, CustomStringConvertible {
+        /// The number of the line, from 1.
+        public let line: Int
+        /// What is wrong with it, as a clause.
+        public let detail: String
+
+        public var description: String { "line \(line): \(detail)" }
+    }
+
+    /// An image in 48 bytes, beside its place in the table.
+    private struct Row {
+        let name: UInt64
+        let digest: Digest
+        /// -1 if it is not known.
+        let bytes: Int64
+    }
+
+    private static let firstLine = "# kf images.lock 1"
+    private static let firstWords = "# kf images.lock "
+    private static let ignoring = "# without query parameters: "
+    /// The largest file that is read.
+    private static let largest = 1 << 30
+
+    private var rows: [Row] = []
+    /// The rows' places by name: a hash table with open addressing; 0 is free, and the others are one more than the row.
+    private var table: [UInt32] = []
+    /// The names of the query parameters that the URLs lack, as the header states them; nil without a header.
+    public private(set) var ignoredParameters: String?
+
+    /// Creates an empty lock.
+    public init() {}
+
+    /// Reads the content of a file. Empty content is a lock without images.
+    public init(_ content: [UInt8]) throws(Problem) {
+        // For messages: a line may be a comment.
+        var lines: [UInt32] = []
+        try content.withBytes { bytes throws(Problem) in
+            try Self.forEachLine(of: bytes) { line, text throws(Problem) in
+                switch try Self.read(text, line) {
+                case .image(let url, let digest, let bytes):
+                    lines.append(UInt32(line))
+                    rows.append(Row(name: Self.name(url), digest: digest, bytes: bytes ?? -1))
+                case .comment:
+                    let text = String(decoding: text, as: UTF8.self)
+                    if text.hasPrefix(Self.ignoring) { ignoredParameters = String(text.dropFirst(Self.ignoring.count)) }
+                }
+            }
+        }
+        var size = 16
+        while size < rows.count * 3 / 2 { size *= 2 }
+        table = [UInt32](repeating: 0, count: size)
+        for index in rows.indices {
+            let place = place(of: rows[index].name)
+            if table[place] != 0 { throw Problem(line: Int(lines[index]), detail: "its URL has a line already") }
+            table[place] = UInt32(index + 1)
+        }
+    }
+
+    /// Reads a file. Returns an empty lock if there is none. Throws `StorageError` or `Problem`.
+    package static func content(of path: String) throws(StorageError) -> [UInt8]? {
+        do {
+            return try FileDescriptor.open(path, O_RDONLY).readAll(limit: largest)
+        } catch .system(_, _, ENOENT) {
+            return nil
+        }
+    }
+
+    /// The number of images.
+    public var count: Int { rows.count }
+
+    /// Returns the image of a URL in its normal form; nil if it is not locked.
+    public subscript(url: String) -> Image? { row(of: url).map { image($0) } }
+
+    /// Returns the number of a URL's row; nil if it is not locked.
+    package func row(of url: String) -> Int? {
+        if table.isEmpty { return nil }
+        var url = url
+        let name = url.withUTF8 { Self.name(UnsafeRawBufferPointer($0)) }
+        let found = table[place(of: name)]
+        return found == 0 ? nil : Int(found) - 1
+    }
+
+    package func image(_ row: Int) -> Image {
+        let row = rows[row]
+        return Image(hash: ContentHash(row.digest), bytes: row.bytes < 0 ? nil : row.bytes)
+    }
+
+    /// The place of a name in the table, or the free one where it belongs.
+    private func place(of name: UInt64) -> Int {
+        var place = Int(truncatingIfNeeded: name) & (table.count - 1)
+        while table[place] != 0, rows[Int(table[place]) - 1].name != name { place = (place + 1) & (table.count - 1) }
+        return place
+    }
+
+    /// The hash of a URL, seeded anew in each process, so that nobody can choose two URLs with one name.
+    private static func name(_ url: UnsafeRawBufferPointer) -> UInt64 {
+        var hasher = Hasher()
+        hasher.combine(bytes: url)
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+}
+
+/// The lines.
+extension ImageLock {
+    private enum Line {
+        case image(url: UnsafeRawBufferPointer, Digest, bytes: Int64?)
+        case comment
+    }
+
+    /// The greatest length of a line.
+    private static let longestLine = 1 << 16
+
+    private static func forEachLine(
+        of content: UnsafeRawBufferPointer, _ body: (Int, UnsafeRawBufferPointer) throws(Problem) -> Void
+    ) throws(Problem) {
+        guard let base = content.baseAddress, content.count > 0 else { return }
+        var (number, start) = (1, 0)
+        while start < content.count {
+            guard let end = memchr(base + start, 0x0a, content.count - start).map({ UnsafeRawPointer($0) - base })
+            else {
+                throw Problem(line: number, detail: "the file is cut off")
+            }
+            var line = UnsafeRawBufferPointer(rebasing: content[start..<end])
+            if line.last == 0x0d { line = UnsafeRawBufferPointer(rebasing: line.dropLast()) }
+            if line.count > longestLine { throw Problem(line: number, detail: "the line is too long") }
+            if number == 1 { try checkFirst(line) }
+            try body(number, line)
+            (number, start) = (number + 1, end + 1)
+        }
+    }
+
+    private static func checkFirst(_ line: UnsafeRawBufferPointer) throws(Problem) {
+        let text = String(decoding: line, as: UTF8.self)
+        if text == firstLine { return }
+        guard text.hasPrefix(firstWords), let version = Int(text.dropFirst(firstWords.count)), version > 1 else {
+            throw Problem(line: 1, detail: "not the lock of images; it would begin with '\(firstLine)'")
+        }
+        throw Problem(line: 1, detail: "written by a newer kf (format \(version), this one reads 1)")
+    }
+
+    private static func read(_ line: UnsafeRawBufferPointer, _ number: Int) throws(Problem) -> Line {
+        guard let first = line.first, first != UInt8(ascii: "#") else { return .comment }
+        func problem(_ detail: String) -> Problem { Problem(line: number, detail: detail) }
+        guard let mark = line.firstIndex(of: 0x20) else { throw problem("no hash behind the URL") }
+        let url = UnsafeRawBufferPointer(rebasing: line[..<mark])
+        guard url.starts(with: "http://".utf8) || url.starts(with: "https://".utf8),
+            url.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
+        else { throw problem("no http or https URL") }
+        let rest = line[(mark + 1)...]
+        let hash = rest.prefix { $0 != 0x20 }
+        guard let digest = digest(UnsafeRawBufferPointer(rebasing: hash)) else {
+            throw problem("no hash of the form sha256-BASE64")
+        }
+        let size = rest[hash.endIndex...].drop { $0 == 0x20 }.prefix { $0 != 0x20 }
+        if size.elementsEqual("-".utf8) { return .image(url: url, digest, bytes: nil) }
+        guard !size.isEmpty, size.count < 16, size.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw problem("no size in bytes")
+        }
+        return .image(url: url, digest, bytes: size.reduce(0) { $0 * 10 + Int64($1 - 0x30) })
+    }
+
+    /// Reads `sha256-` and 44 digits. `Base64` would allocate three times for each line.
+    private static func digest(_ text: UnsafeRawBufferPointer) -> Digest? {
+        guard text.count == 51, text.starts(with: "sha256-".utf8), text[50] == UInt8(ascii: "=") else { return nil }
+        return withUnsafeTemporaryAllocation(byteCount: 33, alignment: 8) { bytes in
+            for group in 0..<11 {
+                var word: UInt32 = 0
+                for digit in 0..<4 {
+                    let place = 7 + group * 4 + digit
+                    guard place == 50 || text[place] < 128,
+                        case let value = place == 50 ? 0 : sextets[Int(text[place])],
+                        value < 64
+                    else { return nil }
+                    word = word << 6 | UInt32(value)
+                }
+                for byte in 0..<3 {
+                    bytes[group * 3 + byte] = UInt8(truncatingIfNeeded: word >> (16 - 8 * UInt32(byte)))
+                }
+            }
+            // The last digit has two bits that no byte uses.
+            guard bytes[32] == 0 else { return nil }
+            return Digest(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[..<32]))
+        }
+    }
+
+    private static let sextets: [UInt8] = {
+        var values = [UInt8](repeating: 64, count: 128)
+        let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+        for (value, digit) in digits.utf8.enumerated() { values[Int(digit)] = UInt8(value) }
+        return values
+    }()
+}
+
+/// Writing.
+extension ImageLock {
+    /// A change of a lock's images.
+    public enum Change: Sendable, Equatable {
+        /// The image is added, unless the URL is locked already.
+        case add(Image)
+        /// The image takes the place of the one that is locked, or is added.
+        case replace(Image)
+    }
+
+    /// Returns the content of a lock with changes by URL, sorted, and without the URLs that `keeps` refuses. Comments stay
+    /// in front of the line that they are in front of. Throws if the content is no lock.
+    public static func merged(
+        _ content: [UInt8], _ changes: [String: Change], ignoredParameters: String? = nil,
+        keeps: (String) -> Bool = { _ in true }
+    ) throws(Problem) -> [UInt8] {
+        struct Written {
+            let url: String
+            var comments: [String] = []
+            var line: String
+        }
+        var (head, comments, lines) = ([String](), [String](), [Written]())
+        var rest = changes
+        var hasHeader = false
+        try content.withBytes { bytes throws(Problem) in
+            try forEachLine(of: bytes) { number, line throws(Problem) in
+                let text = String(decoding: line, as: UTF8.self)
+                guard case .image(let url, _, _) = try read(line, number) else {
+                    if number == 1 { return }
+                    if text.hasPrefix(ignoring) { hasHeader = true }
+                    // Comments at the beginning, up to an empty line or the first image, belong to the file.
+                    if lines.isEmpty, comments.isEmpty { head.append(text) } else { comments.append(text) }
+                    return
+                }
+                let name = String(decoding: url, as: UTF8.self)
+                var written = Written(url: name, comments: comments, line: text)
+                comments = []
+                let change = rest.removeValue(forKey: name)
+                if case .replace(let image) = change { written.line = Self.line(name, image, keeping: text) }
+                if change != nil || keeps(name) { lines.append(written) }
+            }
+        }
+        for (url, change) in rest {
+            switch change {
+            case .add(let image), .replace(let image): lines.append(Written(url: url, line: line(url, image)))
+            }
+        }
+        lines.sort { $0.url.utf8.lexicographicallyPrecedes($1.url.utf8) }
+        if !hasHeader, let ignoredParameters { head.append(ignoring + ignoredParameters) }
+        let all = [firstLine] + head + lines.flatMap { $0.comments + [$0.line] } + comments
+        return Array((all.joined(separator: "\n") + "\n").utf8)
+    }
+
+    private static func line(_ url: String, _ image: Image, keeping old: String = "") -> String {
+        let kept = old.split(separator: " ").dropFirst(3)
+        return ([url, image.hash.description, image.bytes.map { "\($0)" } ?? "-"] + kept.map { String($0) })
+            .joined(separator: " ")
+    }
+
+    /// Merges changes into a file, which is replaced as a whole and only if its content changes. Waits for other processes
+    /// that write a lock in the same folder, at most a minute. Throws `outputFailed` (4002). Blocks.
+    public static func merge(
+        _ changes: [String: Change], into path: String, ignoredParameters: String? = nil,
+        keeps: (String) -> Bool = { _ in true }
+    ) throws(KingfisherError) {
+        let folder = try LockedFolder(of: path)
+        defer { withExtendedLifetime(folder) {} }
+        let old: [UInt8]?
+        do throws(StorageError) { old = try content(of: path) } catch { throw OutputFile.failure(error) }
+        let new: [UInt8]
+        do throws(Problem) {
+            new = try merged(old ?? [], changes, ignoredParameters: ignoredParameters, keeps: keeps)
+        } catch {
+            throw .processorError(reason: .outputFailed(detail: "cannot write \(path): \(error)"))
+        }
+        if new == old { return }
+        let output = try OutputFile.open(path)
+        do throws(StorageError) {
+            try new.withBytes { bytes throws(StorageError) in try output.file.write(bytes) }
+            try retry("fsync", path) { fsync(output.file.raw) }
+        } catch {
+            throw OutputFile.failure(error)
+        }
+        try output.commit()
+    }
+}
+
+/// The lock on the folder of a file for the lifetime of this object. The file itself is replaced, so that a lock on it would
+/// not last.
+private final class LockedFolder {
+    private let folder: FileDescriptor
+
+    /// Waits for other processes, at most a minute. Blocks.
+    init(of path: String) throws(KingfisherError) {
+        let name = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? "."
+        do throws(StorageError) { folder = try FileDescriptor.open(name, O_RDONLY | O_DIRECTORY) } catch {
+            throw OutputFile.failure(error)
+        }
+        for _ in 0..<6000 {
+            // A file system without locks has no other writer that would wait.
+            if flock(folder.raw, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK { return }
+            usleep(10_000)
+        }
+        throw OutputFile.failure(StorageError.locked(path: path, holder: "another process", waited: .seconds(60)))
+    }
+}

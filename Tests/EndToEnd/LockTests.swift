@@ -1,0 +1,357 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+extension EndToEnd {
+    @Suite("Locked images")
+    struct LockTests {
+        private let kf: KFCommand
+        private let server: FaultServer
+        /// The pictures by path; any other path is missing.
+        private let pictures: Pictures
+
+        private final class Pictures: Sendable {
+            private let names = Mutex<[String: String]>([:])
+
+            subscript(path: String) -> String? {
+                get { names.withLock { $0[path] } }
+                set { names.withLock { $0[path] = newValue } }
+            }
+        }
+
+        init() throws {
+            kf = try KFCommand()
+            let pictures = Pictures()
+            for (path, name) in ["/a.png": "grey", "/b.png": "rgb", "/c.png": "rgba"] { pictures[path] = name }
+            server = try FaultServer { request in
+                // Of many pictures each has bytes of its own.
+                if request.path.hasPrefix("/many/"), let plain = try? FixturesDirectory.bytes("png/grey.png") {
+                    let chunk = PNGChunk.bytes("prVt", Array(request.path.utf8))
+                    return [.reply(body: Array(plain[..<33]) + chunk + plain[33...])]
+                }
+                guard let name = pictures[request.path], let bytes = try? FixturesDirectory.bytes("png/\(name).png")
+                else {
+                    return [.reply("404 Not Found", body: [])]
+                }
+                return [.reply(headers: ["ETag: \"\(name)\"", "Cache-Control: max-age=60"], body: bytes)]
+            }
+            self.pictures = pictures
+            try kf.home.write("list.txt", ["/a.png", "/b.png"].map { server.url($0) + "\n" }.joined())
+        }
+
+        private func prefetch(_ options: String...) async throws -> CommandResult {
+            try await kf.run(["prefetch", "list.txt", "--lock", "images.lock", "--retry", "0"] + options)
+        }
+
+        private var lock: String {
+            get throws { String(decoding: try kf.contents("images.lock"), as: UTF8.self) }
+        }
+
+        private func hash(_ name: String) throws -> String {
+            let bytes = try [UInt8](FixturesDirectory.named("png/\(name).png").data)
+            return "sha256-\(Data(PlainSHA256.hash(bytes)).base64EncodedString())"
+        }
+
+        private func line(_ path: String, _ name: String) throws -> String {
+            "\(server.url(path)) \(try hash(name)) \(try FixturesDirectory.named("png/\(name).png").data.count)\n"
+        }
+
+        private func emptyCache() async throws {
+            #expect(try await kf.run("cache", "clean", "--all", "--yes").status == 0)
+        }
+
+        @Test("New images are added, and one that has changed is refused")
+        func trustOnFirstUse() async throws {
+            let first = try await prefetch()
+            #expect(
+                first.status == 0 && first.errors.contains("images.lock: 2 new, 0 changed, 0 as locked"), "\(first)")
+            let written = try "# kf images.lock 1\n" + line("/a.png", "grey") + line("/b.png", "rgb")
+            #expect(try lock == written)
+            let number = try FileManager.default.attributesOfItem(atPath: kf.home.path("images.lock").path)[
+                .systemFileNumber]
+            let again = try await prefetch()
+            #expect(again.status == 0 && again.errors.contains("0 new, 0 changed, 2 as locked"), "\(again)")
+            let same = try FileManager.default.attributesOfItem(atPath: kf.home.path("images.lock").path)[
+                .systemFileNumber]
+            #expect(number as? Int == same as? Int, "it is not written again")
+
+            pictures["/b.png"] = "rgba"
+            try await emptyCache()
+            let changed = try await prefetch("--failures", "failed.txt", "-P", "out")
+            let message = try "expected \(hash("rgb")), got \(hash("rgba")), "
+            #expect(changed.status == 1 && changed.errors.contains(message), "\(changed)")
+            #expect(changed.errors.contains("bytes: it has changed since it was locked [2011]"), "\(changed)")
+            #expect(changed.errors.contains("0 new, 1 changed, 1 as locked"), "\(changed)")
+            #expect(try lock == written && kf.contents("failed.txt") == Data((server.url("/b.png") + "\n").utf8))
+            #expect(TemporaryDirectory.files(in: kf.home.path("out")) == ["a.png"])
+            #expect(kf.cachedObjects().count == 1, "nothing of it is cached")
+            let item = try #require(try await prefetch("--json").items().first { $0.source.hasSuffix("b.png") })
+            let error = try #require(item.error)
+            #expect(try error.expected == hash("rgb") && error.found == hash("rgba"), "\(error)")
+        }
+
+        @Test("A frozen lock takes no new image, and must be there")
+        func frozen() async throws {
+            let missing = try await prefetch("--frozen")
+            #expect(missing.status == 2 && server.requests.isEmpty, "\(missing)")
+            try kf.home.write("list.txt", server.url("/a.png"))
+            _ = try await prefetch()
+            try kf.home.write("list.txt", "\(server.url("/a.png"))\n\(server.url("/c.png"))\n")
+            let written = try lock
+            var environment = kf
+            environment.environment["KF_FROZEN"] = "1"
+            for (kf, options) in [(kf, ["--frozen"]), (environment, [])] {
+                let run = try await kf.run(["prefetch", "list.txt", "--lock", "images.lock"] + options)
+                #expect(
+                    run.status == 1 && run.errors.contains("not in images.lock") && run.errors.contains("[1009]"),
+                    "\(run)")
+                #expect(try lock == written)
+            }
+            #expect(server.requests.allSatisfy { $0.path == "/a.png" })
+            try kf.home.write("images.lock", "# kf images.lock 1\nnonsense\n")
+            for option in ["--frozen", "--update-lock", "--no-frozen"] {
+                let damaged = try await prefetch(option)
+                #expect(damaged.status == 2 && damaged.errors.contains("line 2"), "\(damaged)")
+            }
+            #expect(try lock == "# kf images.lock 1\nnonsense\n")
+            #expect(try await kf.run("fetch", "x.png", "--frozen").status == 2, "without --lock")
+        }
+
+        @Test("An update takes what is served, and drops what the list does not name")
+        func update() async throws {
+            _ = try await prefetch()
+            pictures["/b.png"] = "rgba"
+            let update = try await prefetch("--update-lock")
+            #expect(update.status == 0 && update.errors.contains("0 new, 1 changed, 1 as locked"), "\(update)")
+            #expect(try lock == "# kf images.lock 1\n" + line("/a.png", "grey") + line("/b.png", "rgba"))
+            try kf.home.write("list.txt", server.url("/b.png"))
+            let pruned = try await prefetch("--prune-lock", "--json").objects().last?["lock"] as? [String: Int]
+            #expect(pruned == ["new": 0, "changed": 0, "as_locked": 1, "dropped": 1])
+            #expect(try lock == "# kf images.lock 1\n" + line("/b.png", "rgba"))
+        }
+
+        @Test("A locked image is served whatever its freshness says", arguments: ["ttl", "http"])
+        func immutable(policy: String) async throws {
+            _ = try await prefetch("--expire", "1ms", "--cache-policy", policy)
+            let before = server.requests.count
+            for options in [[], ["--revalidate"], ["-P", "out"], ["--frozen", "--offline"]] {
+                let run = try await kf.run(
+                    ["prefetch", "list.txt", "--lock", "images.lock", "--cache-policy", policy] + options)
+                #expect(run.status == 0 && run.errors.contains("2 as locked"), "\(options): \(run)")
+            }
+            #expect(server.requests.count == before)
+            let fetched = try await kf.run("fetch", server.url("/b.png"), "--lock", "images.lock", "-o", "-")
+            #expect(
+                try fetched.standardOutput == FixturesDirectory.named("png/rgb.png").data
+                    && server.requests.count == before)
+        }
+
+        @Test("The hash is that of the original, whatever is made of it")
+        func processed() async throws {
+            let run = try await prefetch("-p", "resize:10x")
+            #expect(
+                try run.status == 0 && lock == "# kf images.lock 1\n" + line("/a.png", "grey") + line("/b.png", "rgb"))
+            let again = try await prefetch("-p", "resize:10x")
+            #expect(
+                again.status == 0 && again.errors.contains("2 cached") && again.errors.contains("2 as locked"),
+                "\(again)")
+            // What was made of other bytes does not count.
+            pictures["/b.png"] = "rgba"
+            _ = try await kf.run("fetch", server.url("/b.png"), "-p", "resize:10x", "--force-refresh", "-q")
+            let changed = try await prefetch("-p", "resize:10x")
+            #expect(changed.status == 1 && changed.errors.contains("1 changed, 1 as locked"), "\(changed)")
+        }
+
+        @Test("An alternative with the right bytes replaces an image that has changed")
+        func alternative() async throws {
+            pictures["/mirror.png"] = "grey"
+            let wrong = server.url("/b.png")
+            let arguments = ["fetch", wrong, "--hash", try hash("grey"), "-o", "-"]
+            let failed = try await kf.run(arguments)
+            #expect(failed.status == 1 && failed.standardOutput.isEmpty && kf.cachedObjects() == [], "\(failed)")
+            let found = try await kf.run(arguments + ["--alternative", server.url("/mirror.png")])
+            #expect(
+                try found.status == 0 && found.standardOutput == FixturesDirectory.named("png/grey.png").data,
+                "\(found)")
+            try await emptyCache()
+            let none = try await kf.run(arguments + ["--alternative", server.url("/c.png")])
+            #expect(none.status == 1, "\(none)")
+        }
+
+        @Test("One image may be given its hash", arguments: ["hex", "sri", "sri512", "md5"])
+        func hash(form: String) async throws {
+            let file = FixturesDirectory.path("png/grey.png")
+            let bytes = try [UInt8](FixturesDirectory.named("png/grey.png").data)
+            let good: String
+            switch form {
+            case "hex": good = PlainSHA256.hash(bytes).map { String(format: "%02x", $0) }.joined()
+            case "sri": good = try hash("grey")
+            default:
+                let tool = form == "md5" ? "md5sum" : "sha512sum"
+                let said = try await kf.script("\(tool) < '\(file)' | cut -d ' ' -f 1").output
+                good = "\(form == "md5" ? "md5" : "sha512"):\(said.trimmingCharacters(in: .whitespacesAndNewlines))"
+            }
+            for source in [server.url("/a.png"), file] {
+                let right = try await kf.run("fetch", source, "--hash", good, "-o", "-")
+                #expect(right.status == 0 && Array(right.standardOutput) == bytes, "\(right)")
+                let cached = try await kf.run("fetch", source, "--hash", good, "-o", "-")
+                #expect(cached.status == 0 && Array(cached.standardOutput) == bytes, "\(cached)")
+            }
+            #expect(server.requests.count == 1, "the second is a hit")
+            try await emptyCache()
+            let wrong = try await kf.run("fetch", server.url("/b.png"), "--hash", good)
+            #expect(wrong.status == 1 && wrong.errors.contains("[2011]"), "\(wrong)")
+            #expect(try await kf.run("fetch", file, file, "--hash", good).status == 2)
+            #expect(try await kf.run("fetch", file, "--hash", "nonsense").status == 2)
+        }
+
+        @Test("A list brings the hashes in a column")
+        func column() async throws {
+            try kf.home.write(
+                "list.csv",
+                "url,sum\n\(server.url("/a.png")),\(try hash("grey"))\n\(server.url("/b.png")),\(try hash("grey"))\n"
+                    + "\(server.url("/c.png")),\n\(server.url("/c.png")),nonsense\n")
+            let run = try await kf.run("prefetch", "list.csv", "--hash-column", "sum", "--json")
+            let items = try run.items().map { ($0.status, $0.error?.code) }
+            #expect(run.status == 1, "\(run)")
+            #expect(items.map(\.0).sorted() == ["failed", "failed", "fetched", "fetched"], "\(run)")
+            #expect(Set(items.compactMap(\.1)) == [2011, 5007], "\(run)")
+        }
+
+        @Test("Locked bytes that the cache has under another URL are taken from there")
+        func elsewhere() async throws {
+            _ = try await prefetch("-q")
+            let moved = server.url("/moved/b.png")
+            let before = server.requests.count
+            for options in [["-o", "-"], ["-p", "flip:h", "-o", "-"]] {
+                let other = server.url("/moved/\(options.count).png")
+                let run = try await kf.run(["fetch", other, "--hash", try hash("rgb"), "-v"] + options)
+                #expect(run.status == 0 && run.errors.contains("pinned"), "\(run)")
+            }
+            let run = try await kf.run("fetch", moved, "--hash", try hash("rgb"), "--json").items().first
+            #expect(run?.status == "pinned" && run?.path != nil && server.requests.count == before)
+            #expect(try await kf.run("fetch", moved, "--offline", "-q").status == 0, "it is cached under the URL too")
+            #expect(try await kf.run("fetch", moved, "--hash", try hash("rgba")).status == 1)
+        }
+
+        @Test("A neighbour's cache that lies is caught, and the right picture comes from the origin")
+        func lyingNeighbour() async throws {
+            let lower = kf.home.path("lower").path
+            let good = server.url("/b.png")
+            for options in [[], ["-p", "flip:h"]] {
+                _ = try await kf.run(["fetch", good, "--cache-dir", lower, "-q"] + options)
+            }
+            // Other bytes, with the size and the time that the index of the neighbour has.
+            let lie = try await kf.script(
+                #"""
+                for object in $(find "$lower/v1/objects" -name '*.png'); do
+                    cp -p "$object" reference; chmod u+w "$object"
+                    printf lie | dd of="$object" bs=1 seek=200 conv=notrunc status=none; touch -r reference "$object"
+                done
+                """#, variables: ["lower": lower])
+            #expect(lie.status == 0, "\(lie)")
+            let right = try FixturesDirectory.named("png/rgb.png").data
+            let plain = try await kf.run("fetch", good, "--cache-from", lower, "-o", "-")
+            #expect(plain.standardOutput != right, "without a hash it is believed")
+            let pinned = ["--cache-from", lower, "--hash", try hash("rgb"), "-o", "-"]
+            let before = server.requests.count
+            let run = try await kf.run(["fetch", good] + pinned)
+            #expect(run.status == 0 && run.standardOutput == right && server.requests.count == before + 1, "\(run)")
+            let made = try await kf.run("fetch", FixturesDirectory.path("png/rgb.png"), "-p", "flip:h", "-o", "-")
+            try await emptyCache()
+            let flipped = try await kf.run(["fetch", good, "-p", "flip:h"] + pinned)
+            #expect(flipped.standardOutput == made.standardOutput && flipped.status == 0, "\(flipped)")
+            try kf.home.write("list.txt", good)
+            try kf.home.write("images.lock", "# kf images.lock 1\n" + line("/b.png", "rgb"))
+            try await emptyCache()
+            let listed = try await prefetch("--frozen", "--cache-from", lower)
+            #expect(listed.status == 0 && listed.errors.contains("1 fetched"), "\(listed)")
+        }
+
+        @Test("A remote that lies is passed over, and the right picture comes from the origin")
+        func lyingRemote() async throws {
+            let remote = ["--remote", "file://\(kf.home.path("remote").path)"]
+            try FileManager.default.createDirectory(at: kf.home.path("remote"), withIntermediateDirectories: true)
+            _ = try await kf.run(["prefetch", "list.txt", "--remote-write", "-q"] + remote)
+            // The entry of one image names the object of the other one.
+            let swap = try await kf.script(
+                #"""
+                cd "$HOME/remote"
+                a=$(sha256sum < "$grey" | cut -d ' ' -f 1); b=$(sha256sum < "$rgb" | cut -d ' ' -f 1)
+                entry=$(grep -rl "$b" . | grep -v "/$b" | head -n 1)
+                sed -i "s/$b/$a/; s/$(stat -c %s "$rgb")/$(stat -c %s "$grey")/" "$entry"
+                """#,
+                variables: [
+                    "grey": FixturesDirectory.path("png/grey.png"), "rgb": FixturesDirectory.path("png/rgb.png"),
+                ])
+            #expect(swap.status == 0, "\(swap)")
+            let right = try FixturesDirectory.named("png/rgb.png").data
+            try await emptyCache()
+            let plain = try await kf.run(["fetch", server.url("/b.png"), "-o", "-"] + remote)
+            #expect(plain.standardOutput != right, "without a hash it is believed")
+            try await emptyCache()
+            let pinned = try await kf.run(
+                ["fetch", server.url("/b.png"), "--hash", try hash("rgb"), "-o", "-"] + remote)
+            #expect(pinned.status == 0 && pinned.standardOutput == right, "\(pinned)")
+        }
+
+        @Test("Sixteen processes that write one lock lose no line")
+        func sixteen() async throws {
+            for part in 0..<16 {
+                let urls = (0..<20).map { server.url("/many/\(part)-\($0).png") + "\n" }.joined()
+                try kf.home.write("part\(part).txt", urls)
+            }
+            let kf = kf
+            try await withThrowingTaskGroup(of: CommandResult.self) { group in
+                for part in 0..<16 {
+                    group.addTask {
+                        try await kf.run("prefetch", "part\(part).txt", "--lock", "images.lock", "-q")
+                    }
+                }
+                for try await result in group { #expect(result.status == 0, "\(result)") }
+            }
+            let lines = try lock.split(separator: "\n")
+            #expect(lines.count == 321 && lines.dropFirst().elementsEqual(lines.dropFirst().sorted()))
+        }
+
+        @Test("A kill while the lock is written leaves the old or the new one")
+        func kills() async throws {
+            let many = (0..<40).map { server.url("/many/\($0).png") + "\n" }.joined()
+            try kf.home.write("many.txt", many)
+            let whole = try await kf.run("prefetch", "many.txt", "--lock", "whole.lock", "-q")
+            #expect(whole.status == 0, "\(whole)")
+            let new = String(decoding: try kf.contents("whole.lock"), as: UTF8.self)
+            let old = "# kf images.lock 1\n# ours\n"
+            let result = try await kf.script(
+                #"""
+                cd "$HOME"
+                for delay in $(seq 1 40); do
+                    printf '# kf images.lock 1\n# ours\n' > images.lock
+                    kf prefetch many.txt --lock images.lock -q & sleep 0.0$(printf %02d $delay); kill -9 $! || true
+                    wait $! || true
+                    cat images.lock > seen-$delay
+                done
+                """#)
+            #expect(result.status == 0, "\(result)")
+            let expected = [old, new.replacingOccurrences(of: "lock 1\n", with: "lock 1\n# ours\n")]
+            for delay in 1...40 {
+                let seen = String(decoding: try kf.contents("seen-\(delay)"), as: UTF8.self)
+                #expect(expected.contains(seen), "after \(delay): \(seen.prefix(200))")
+            }
+        }
+
+        @Test("The URLs of a lock lack user info and the parameters that keys ignore")
+        func names() async throws {
+            pictures["/a.png?v=1&token=x"] = "grey"
+            let url = server.url("/a.png?v=1&token=x").replacingOccurrences(of: "http://", with: "http://u:p@")
+            try kf.home.write("list.txt", url)
+            let run = try await prefetch("--key-ignore", "token")
+            #expect(run.status == 0, "\(run)")
+            #expect(
+                try lock == "# kf images.lock 1\n# without query parameters: token\n" + line("/a.png?v=1", "grey"))
+            let other = try await prefetch()
+            #expect(other.status == 2 && other.errors.contains("query parameters"), "\(other)")
+        }
+    }
+}
