@@ -55,10 +55,15 @@ public final class LockedRun: Sendable {
         func failure(_ detail: String) -> KingfisherError {
             .requestError(reason: .invalidLock(path: path, detail: detail))
         }
-        let content: [UInt8]?
-        do { content = try ImageLock.content(of: path) } catch { throw failure(error.reason) }
-        if content == nil, mode == .frozen { throw failure("there is no such file, and it is frozen") }
-        do { lock = try ImageLock(content ?? []) } catch { throw failure(error.description) }
+        do {
+            let found = try ImageLock.read(path)
+            if found == nil, mode == .frozen { throw failure("there is no such file, and it is frozen") }
+            lock = found ?? ImageLock()
+        } catch let error as KingfisherError {
+            throw error
+        } catch {
+            throw failure((error as? StorageError)?.reason ?? "\(error)")
+        }
         if lock.count > 0, lock.ignoredParameters != ignoredParameters {
             let (theirs, ours) = (lock.ignoredParameters ?? "none", ignoredParameters ?? "none")
             throw failure("its URLs lack other query parameters (\(theirs)) than those of this run (\(ours))")
@@ -114,9 +119,11 @@ public final class LockedRun: Sendable {
 
     private func note(_ source: Source, _ request: RequestOptions, _ original: (digest: Digest, bytes: Int64?)?) {
         guard let name = Self.name(of: source, request) else { return }
-        let locked = lock[name]
+        let row = lock.row(of: name)
+        // A pin has been compared already.
+        if row != nil, mode != .updating { return state.withLock { $0.counts.asLocked += 1 } }
+        let locked = row.map(lock.image)
         guard let original = original.map({ ImageLock.Image(hash: ContentHash($0.digest), bytes: $0.bytes) }) else {
-            if locked != nil, mode != .updating { state.withLock { $0.counts.asLocked += 1 } }
             return
         }
         state.withLock { state in

@@ -58,20 +58,58 @@ public struct ImageLock: Sendable {
 
     /// Reads the content of a file. Empty content is a lock without images.
     public init(_ content: [UInt8]) throws(Problem) {
-        // For messages: a line may be a comment.
+        var reading = Reading()
+        try content.withBytes { bytes throws(Problem) in _ = try read(bytes, &reading, isLast: true) }
+        try index(reading.lines)
+    }
+
+    /// Reads a file, piece by piece; nil if there is none. Throws `StorageError` or `Problem`. Blocks.
+    package static func read(_ path: String) throws -> ImageLock? {
+        if path.withPath({ access($0, F_OK) }) != 0, errno == ENOENT { return nil }
+        let file = try FileDescriptor.open(path, O_RDONLY)
+        var lock = ImageLock()
+        var reading = Reading()
+        var (rest, piece) = ([UInt8](), [UInt8](repeating: 0, count: 1 << 18))
+        while true {
+            let count = try piece.withMutableBytes { buffer throws(StorageError) in
+                try retry("read", path) { Glibc.read(file.raw, buffer.baseAddress, buffer.count) }
+            }
+            rest += piece[..<count]
+            let used = try rest.withBytes { bytes throws(Problem) in
+                try lock.read(bytes, &reading, isLast: count == 0)
+            }
+            rest.removeFirst(used)
+            if count == 0 { break }
+        }
+        try lock.index(reading.lines)
+        return lock
+    }
+
+    /// What is known between two pieces of a file.
+    private struct Reading {
+        var number = 1
+        /// The numbers of the images' lines, for messages.
         var lines: [UInt32] = []
-        try content.withBytes { bytes throws(Problem) in
-            try Self.forEachLine(of: bytes) { line, text throws(Problem) in
-                switch try Self.read(text, line) {
-                case .image(let url, let digest, let bytes):
-                    lines.append(UInt32(line))
-                    rows.append(Row(name: Self.name(url), digest: digest, bytes: bytes ?? -1))
-                case .comment:
-                    let text = String(decoding: text, as: UTF8.self)
-                    if text.hasPrefix(Self.ignoring) { ignoredParameters = String(text.dropFirst(Self.ignoring.count)) }
-                }
+    }
+
+    /// Reads whole lines. Returns the number of bytes that they have.
+    private mutating func read(
+        _ bytes: UnsafeRawBufferPointer, _ reading: inout Reading, isLast: Bool
+    ) throws(Problem) -> Int {
+        try Self.forEachLine(of: bytes, from: &reading.number, isLast: isLast) { line, text throws(Problem) in
+            switch try Self.read(text, line) {
+            case .image(let url, let digest, let bytes):
+                reading.lines.append(UInt32(line))
+                rows.append(Row(name: Self.name(url), digest: digest, bytes: bytes ?? -1))
+            case .comment:
+                let text = String(decoding: text, as: UTF8.self)
+                if text.hasPrefix(Self.ignoring) { ignoredParameters = String(text.dropFirst(Self.ignoring.count)) }
             }
         }
+    }
+
+    /// Fills the table.
+    private mutating func index(_ lines: [UInt32]) throws(Problem) {
         var size = 16
         while size < rows.count * 3 / 2 { size *= 2 }
         table = [UInt32](repeating: 0, count: size)
@@ -83,7 +121,7 @@ public struct ImageLock: Sendable {
     }
 
     /// Reads a file. Returns an empty lock if there is none. Throws `StorageError` or `Problem`.
-    package static func content(of path: String) throws(StorageError) -> [UInt8]? {
+    private static func content(of path: String) throws(StorageError) -> [UInt8]? {
         do {
             return try FileDescriptor.open(path, O_RDONLY).readAll(limit: largest)
         } catch .system(_, _, ENOENT) {
@@ -136,15 +174,19 @@ extension ImageLock {
     /// The greatest length of a line.
     private static let longestLine = 1 << 16
 
+    /// Calls `body` with the whole lines and their numbers. Returns the number of bytes that they have.
     private static func forEachLine(
-        of content: UnsafeRawBufferPointer, _ body: (Int, UnsafeRawBufferPointer) throws(Problem) -> Void
-    ) throws(Problem) {
-        guard let base = content.baseAddress, content.count > 0 else { return }
-        var (number, start) = (1, 0)
+        of content: UnsafeRawBufferPointer, from number: inout Int, isLast: Bool,
+        _ body: (Int, UnsafeRawBufferPointer) throws(Problem) -> Void
+    ) throws(Problem) -> Int {
+        guard let base = content.baseAddress else { return 0 }
+        var start = 0
         while start < content.count {
             guard let end = memchr(base + start, 0x0a, content.count - start).map({ UnsafeRawPointer($0) - base })
             else {
-                throw Problem(line: number, detail: "the file is cut off")
+                if content.count - start > longestLine { throw Problem(line: number, detail: "the line is too long") }
+                if isLast { throw Problem(line: number, detail: "the file is cut off") }
+                return start
             }
             var line = UnsafeRawBufferPointer(rebasing: content[start..<end])
             if line.last == 0x0d { line = UnsafeRawBufferPointer(rebasing: line.dropLast()) }
@@ -153,6 +195,7 @@ extension ImageLock {
             try body(number, line)
             (number, start) = (number + 1, end + 1)
         }
+        return start
     }
 
     private static func checkFirst(_ line: UnsafeRawBufferPointer) throws(Problem) {
@@ -165,52 +208,68 @@ extension ImageLock {
     }
 
     private static func read(_ line: UnsafeRawBufferPointer, _ number: Int) throws(Problem) -> Line {
-        guard let first = line.first, first != UInt8(ascii: "#") else { return .comment }
+        guard let base = line.baseAddress, line.count > 0, line[0] != UInt8(ascii: "#") else { return .comment }
         func problem(_ detail: String) -> Problem { Problem(line: number, detail: detail) }
-        guard let mark = line.firstIndex(of: 0x20) else { throw problem("no hash behind the URL") }
-        let url = UnsafeRawBufferPointer(rebasing: line[..<mark])
-        guard url.starts(with: "http://".utf8) || url.starts(with: "https://".utf8),
-            url.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
-        else { throw problem("no http or https URL") }
-        let rest = line[(mark + 1)...]
-        let hash = rest.prefix { $0 != 0x20 }
-        guard let digest = digest(UnsafeRawBufferPointer(rebasing: hash)) else {
+        func next(_ start: Int) -> Int {
+            start >= line.count
+                ? line.count
+                : memchr(base + start, 0x20, line.count - start).map { UnsafeRawPointer($0) - base } ?? line.count
+        }
+        let url = UnsafeRawBufferPointer(rebasing: line[..<next(0)])
+        if url.count == line.count { throw problem("no hash behind the URL") }
+        let isWeb = url.count > 8 && (memcmp(base, "https://", 8) == 0 || memcmp(base, "http://", 7) == 0)
+        var isPrintable = true
+        for byte in url where byte &- 0x21 > 0x5d { isPrintable = false }
+        if !isWeb || !isPrintable { throw problem("no http or https URL") }
+        let hash = url.count + 1..<next(url.count + 1)
+        guard let digest = digest(UnsafeRawBufferPointer(rebasing: line[hash])) else {
             throw problem("no hash of the form sha256-BASE64")
         }
-        let size = rest[hash.endIndex...].drop { $0 == 0x20 }.prefix { $0 != 0x20 }
-        if size.elementsEqual("-".utf8) { return .image(url: url, digest, bytes: nil) }
-        guard !size.isEmpty, size.count < 16, size.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            throw problem("no size in bytes")
+        let start = min(hash.upperBound + 1, line.count)
+        let size = UnsafeRawBufferPointer(rebasing: line[start..<next(start)])
+        if size.count == 1, size[0] == UInt8(ascii: "-") { return .image(url: url, digest, bytes: nil) }
+        var bytes: Int64 = 0
+        guard (1...15).contains(size.count) else { throw problem("no size in bytes") }
+        for digit in size {
+            guard digit &- 0x30 < 10 else { throw problem("no size in bytes") }
+            bytes = bytes * 10 + Int64(digit &- 0x30)
         }
-        return .image(url: url, digest, bytes: size.reduce(0) { $0 * 10 + Int64($1 - 0x30) })
+        return .image(url: url, digest, bytes: bytes)
     }
 
     /// Reads `sha256-` and 44 digits. `Base64` would allocate three times for each line.
     private static func digest(_ text: UnsafeRawBufferPointer) -> Digest? {
-        guard text.count == 51, text.starts(with: "sha256-".utf8), text[50] == UInt8(ascii: "=") else { return nil }
-        return withUnsafeTemporaryAllocation(byteCount: 33, alignment: 8) { bytes in
-            for group in 0..<11 {
-                var word: UInt32 = 0
-                for digit in 0..<4 {
-                    let place = 7 + group * 4 + digit
-                    guard place == 50 || text[place] < 128,
-                        case let value = place == 50 ? 0 : sextets[Int(text[place])],
-                        value < 64
-                    else { return nil }
-                    word = word << 6 | UInt32(value)
+        guard text.count == 51, let base = text.baseAddress, memcmp(base, "sha256-", 7) == 0,
+            text[50] == UInt8(ascii: "=")
+        else { return nil }
+        let digits = base.assumingMemoryBound(to: UInt8.self) + 7
+        return sextets.withUnsafeBufferPointer { sextets in
+            withUnsafeTemporaryAllocation(byteCount: 33, alignment: 8) { bytes in
+                guard let target = bytes.baseAddress else { return nil }
+                // The padding is read as a zero, which it stands for.
+                var seen: UInt8 = 0
+                for group in 0..<11 {
+                    var word: UInt32 = 0
+                    for place in group * 4..<group * 4 + 4 {
+                        let value = place == 43 ? 0 : sextets[Int(digits[place])]
+                        seen |= value
+                        word = word << 6 | UInt32(value)
+                    }
+                    target.storeBytes(
+                        of: UInt8(truncatingIfNeeded: word >> 16), toByteOffset: group * 3, as: UInt8.self)
+                    target.storeBytes(
+                        of: UInt8(truncatingIfNeeded: word >> 8), toByteOffset: group * 3 + 1, as: UInt8.self)
+                    target.storeBytes(of: UInt8(truncatingIfNeeded: word), toByteOffset: group * 3 + 2, as: UInt8.self)
                 }
-                for byte in 0..<3 {
-                    bytes[group * 3 + byte] = UInt8(truncatingIfNeeded: word >> (16 - 8 * UInt32(byte)))
-                }
+                // The last digit has two bits that no byte uses.
+                guard seen < 64, bytes[32] == 0 else { return nil }
+                return Digest(UnsafeRawBufferPointer(start: target, count: 32))
             }
-            // The last digit has two bits that no byte uses.
-            guard bytes[32] == 0 else { return nil }
-            return Digest(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[..<32]))
         }
     }
 
     private static let sextets: [UInt8] = {
-        var values = [UInt8](repeating: 64, count: 128)
+        var values = [UInt8](repeating: 64, count: 256)
         let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
         for (value, digit) in digits.utf8.enumerated() { values[Int(digit)] = UInt8(value) }
         return values
@@ -242,7 +301,8 @@ extension ImageLock {
         var rest = changes
         var hasHeader = false
         try content.withBytes { bytes throws(Problem) in
-            try forEachLine(of: bytes) { number, line throws(Problem) in
+            var number = 1
+            _ = try forEachLine(of: bytes, from: &number, isLast: true) { number, line throws(Problem) in
                 let text = String(decoding: line, as: UTF8.self)
                 guard case .image(let url, _, _) = try read(line, number) else {
                     if number == 1 { return }

@@ -25,9 +25,9 @@ extension ImageCache {
     }
 
     /// Prepares bytes to be published under a key. Returns nil when there is no disk part, or when the image is already
-    /// expired and is not to be kept stale. Blocks.
+    /// expired and is not to be kept stale. `digest` is the hash of the bytes, if it is known. Blocks.
     func order(
-        _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts
+        _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts, digest: Digest? = nil
     ) throws(KingfisherError) -> Store? {
         guard facts.isKeptStale || !facts.expiration.isExpired(at: now) else { return nil }
         var facts = facts
@@ -43,7 +43,7 @@ extension ImageCache {
         do {
             switch bytes {
             case .staged(let staged): return try storage.prepare(staged, key, facts)
-            case .memory(let bytes): return try storage.prepare(bytes, key, facts)
+            case .memory(let bytes): return try storage.prepare(bytes, digest, key, facts)
             }
         } catch {
             throw KingfisherError(writing: error)

@@ -56,7 +56,7 @@ extension KingfisherManager {
                     image.bytes, retrieval.original,
                     retrieval.facts(
                         format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil,
-                        now: cache.now))
+                        now: cache.now), digest: image.digestSoFar)
             }
             guard let ordered else { return group }
             ending.original = .store(ordered.order)

@@ -20,14 +20,14 @@ extension DiskStorage {
         return staged
     }
 
-    /// Prepares bytes to be stored under a key. Blocks.
+    /// Prepares bytes to be stored under a key. `digest` is their hash, if it is known. Blocks.
     ///
     /// They are written to `tmp` unless an object has their hash and their length. The store then only links it, and
     /// writes the bytes if the object is not whole. On a full disk, a cache above its limit evicts first.
     package func prepare(
-        _ bytes: [UInt8], _ key: EntryKey, _ facts: EntryFacts
+        _ bytes: [UInt8], _ digest: Digest?, _ key: EntryKey, _ facts: EntryFacts
     ) throws(StorageError) -> Store {
-        let digest = bytes.withUnsafeBytes(SHA256.hash)
+        let digest = digest ?? bytes.withUnsafeBytes(SHA256.hash)
         let object = StoredObject(
             digest: digest, fileExtension: ObjectExtension(facts), size: Int64(bytes.count), modified: 0)
         if !isReadOnly, !facts.rewrites, let status = directory.objects.status(of: object),

@@ -82,7 +82,8 @@ public struct ContentHash: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns whether the SHA-256 of some bytes is this hash; nil if it is a hash of another kind.
     package func matches(_ digest: Digest) -> Bool? {
-        function == .sha256 ? matches(value: digest.bytes) : nil
+        if case .digest(let own) = values { return own == digest }
+        return function == .sha256 ? matches(value: digest.bytes) : nil
     }
 
     private func matches(value: [UInt8]) -> Bool {

@@ -19,7 +19,7 @@ struct EqualBytesTests {
     }
 
     private func order(_ key: String, _ storage: DiskStorage, rewrites: Bool = false) throws -> Store {
-        try storage.prepare(Array(text.utf8), EntryKey(key: key), facts(rewrites: rewrites))
+        try storage.prepare(Array(text.utf8), nil, EntryKey(key: key), facts(rewrites: rewrites))
     }
 
     private func isLink(_ order: Store) -> Bool {

@@ -63,7 +63,7 @@ struct OutdatedVariantTests {
             var facts = EntryFacts()
             (facts.host, facts.format) = ("example.com", "png")
             if !identifier.isEmpty { facts.original = digest("new") }
-            return [try storage.prepare(Array(text.utf8), EntryKey(key: "key", identifier: identifier), facts)]
+            return [try storage.prepare(Array(text.utf8), nil, EntryKey(key: "key", identifier: identifier), facts)]
         }
         _ = await withCheckedContinuation { continuation in
             storage.store([groups.flatMap { $0 }], urgent: true) { continuation.resume(returning: $0) }
