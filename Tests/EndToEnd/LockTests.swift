@@ -296,6 +296,37 @@ extension EndToEnd {
             #expect(pinned.status == 0 && pinned.standardOutput == right, "\(pinned)")
         }
 
+        @Test("A cache is checked and cleaned by a lock, and filled with a hash")
+        func caches() async throws {
+            _ = try await prefetch("-q")
+            let check = ["cache", "verify", "--lock", "images.lock"]
+            let whole = try await kf.run(check)
+            #expect(whole.status == 0 && whole.output == "images.lock: 2 held, 0 missing, 0 differ\n", "\(whole)")
+            _ = try await kf.run("fetch", server.url("/c.png"), "-q")
+            let would = try await kf.run("cache", "clean", "--keep-lock", "images.lock", "--dry-run")
+            #expect(would.status == 0 && would.output.contains("/c.png"), "\(would)")
+            let cleaned = try await kf.run("cache", "clean", "--keep-lock", "images.lock")
+            #expect(cleaned.status == 0 && kf.cachedObjects().count == 2, "\(cleaned)")
+            #expect(try await kf.run("cache", "clean", "--keep-lock", "missing.lock").status == 2)
+            #expect(kf.cachedObjects().count == 2)
+
+            let file = FixturesDirectory.path("png/rgba.png")
+            let put = ["cache", "put", file, "--key", server.url("/b.png")]
+            let refused = try await kf.run(put + ["--hash", try hash("rgb")])
+            #expect(refused.status == 1 && refused.errors.contains("[2011]"), "\(refused)")
+            #expect(try await kf.run(check + ["-q"]).status == 0)
+            #expect(try await kf.run(put + ["--hash", try hash("rgba")]).status == 0)
+            _ = try await kf.run("cache", "rm", server.url("/a.png"))
+            let left = try await kf.run(check)
+            let (a, b) = (server.url("/a.png"), server.url("/b.png"))
+            #expect(left.status == 1, "\(left)")
+            #expect(
+                left.output == "missing: \(a)\ndiffers: \(b)\nimages.lock: 0 held, 1 missing, 1 differ\n", "\(left)")
+            let objects = try await kf.run(check + ["--json"]).objects()
+            #expect(try objects[1]["found"] as? String == hash("rgba") && objects.last?["differ"] as? Int == 1)
+            #expect(server.requests.count == 3)
+        }
+
         @Test("Sixteen processes that write one lock lose no line")
         func sixteen() async throws {
             for part in 0..<16 {

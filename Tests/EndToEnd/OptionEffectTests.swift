@@ -19,7 +19,7 @@ extension EndToEnd {
             "CacheVerifyTests": ["repair"],
             "CommandLineTests": ["format", "output"],
             "RememberedFailureTests": ["negative-ttl", "retry-failed"],
-            "LockTests": ["frozen", "hash", "hash-column", "lock", "prune-lock", "update-lock"],
+            "LockTests": ["frozen", "hash", "hash-column", "keep-lock", "lock", "prune-lock", "update-lock"],
             "OfflineTests": ["offline"],
             "FetchingTests": ["force-refresh", "json", "only-from-cache", "quiet", "verbose"],
             "FormatTests": [

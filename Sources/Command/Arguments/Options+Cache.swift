@@ -164,7 +164,7 @@ extension Options {
 
     static let cleaning: [OptionSpec] =
         [all.spec] + selecting + [
-            keepList.spec, keptFormat.spec, keptURLColumn.spec, keptKeyColumn.spec, keptIgnoreQuery.spec,
+            keepList.spec, keepLock.spec, keptFormat.spec, keptURLColumn.spec, keptKeyColumn.spec, keptIgnoreQuery.spec,
             keptKeyIgnore.spec, targetSize.spec, dryRun.spec, yes.spec,
         ]
     static let all = Option(
@@ -172,6 +172,9 @@ extension Options {
     static let keepList = Option(
         "keep-list", .removal, value: "FILE", .each(.text(needs: "a list")), commandLineAlone: true,
         help: "Remove what is selected, or else everything, except the images that this list names")
+    static let keepLock = Option(
+        "keep-lock", .removal, value: "FILE", .each(.text(needs: "a lock of images")), commandLineAlone: true,
+        help: "The same for a lock (images.lock)")
     static let targetSize = size(
         .removal, help: "Remove the least recently used entries until this size is reached; 0 is no limit")
     static let dryRun = Option("dry-run", .removal, .flag, help: "List what would be removed, and remove nothing")
@@ -248,7 +251,7 @@ extension Options {
 /// The options of `cache put`.
 extension Options {
     static let putting: [OptionSpec] = [
-        putKey.spec, expire.spec, extend.spec, tag.spec, check.spec, fsync.spec, maxSize.spec,
+        putKey.spec, hash.spec, expire.spec, extend.spec, tag.spec, check.spec, fsync.spec, maxSize.spec,
     ]
     static let putKey = Option<String?>(
         "key", .cache, value: "URL|KEY", .one(.text(needs: "a URL or a key")), commandLineAlone: true,

@@ -13,6 +13,9 @@ extension Options {
         "lock", .cache, value: "FILE", .one(.text(needs: "a file such as images.lock")),
         excludes: [hash.name, hashColumn.name],
         help: "Accept images only with their hashes in FILE (images.lock), which gets those of new images")
+    static let verifiedLock = Option<String?>(
+        "lock", .selection, value: "FILE", .one(.text(needs: "a lock of images")), commandLineAlone: true,
+        help: "Say which images of this lock the cache has whole, which are missing, and which differ")
     static let frozen = Option(
         "frozen", .cache, .flag, help: "Leave the --lock as it is: an image that it lacks fails")
     static let updateLock = Option(

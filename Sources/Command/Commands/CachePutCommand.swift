@@ -22,6 +22,7 @@ struct CachePutCommand: Sendable {
         var options = KingfisherOptions()
         options.forceRefresh = true
         options.waitForCache = true
+        options.expectedHash = try arguments[Options.hash]
         options.memoryCacheExpiration = .expired
         if let expiration = try arguments[Options.expire] {
             guard !expiration.isExpired(at: .now()) else {

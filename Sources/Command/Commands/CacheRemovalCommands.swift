@@ -44,7 +44,8 @@ struct CacheCleanCommand: Sendable {
             if let keepList {
                 do throws(KingfisherError) { selected.keys = try await keepList.choice() } catch {
                     // Without all names of the list, images that it names would be removed.
-                    Terminal.printFailure("kf: --keep-list: \(Terminal.visible(error.message)); nothing is removed")
+                    Terminal.printFailure(
+                        "kf: \(keepList.option): \(Terminal.visible(error.message)); nothing is removed")
                     return .usage
                 }
             }
@@ -81,15 +82,20 @@ struct CacheCleanCommand: Sendable {
     }
 }
 
-/// The lists of `clean --keep-list`, with the options that say how they are read.
+/// The lists of `clean --keep-list` and the locks of `--keep-lock`, with the options that say how they are read.
 struct KeepList: Sendable {
+    /// The option that a message names.
+    var option: String { paths.isEmpty ? "--keep-lock" : "--keep-list" }
+
     private let paths: [String]
+    private let locks: [String]
     private var lists = ListOptions()
     private var request = RequestOptions()
 
-    /// Nil without `--keep-list`.
+    /// Nil without either.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         paths = try arguments[Options.keepList]
+        locks = try arguments[Options.keepLock]
         let specs = [
             Options.keptFormat.spec, Options.keptURLColumn.spec, Options.keptKeyColumn.spec,
             Options.keptIgnoreQuery.spec, Options.keptKeyIgnore.spec,
@@ -98,7 +104,8 @@ struct KeepList: Sendable {
             if let spec = specs.first(where: { arguments.setting(of: $0) != nil }) {
                 throw UsageError(message: "--\(spec.name) says how to read a list; it needs --keep-list")
             }
-            return nil
+            if locks.isEmpty { return nil }
+            return
         }
         // Prefetch would read the list with this setting. Ignoring it would remove what prefetch has stored.
         for spec in specs where arguments.setting(of: spec) == nil {
@@ -116,14 +123,16 @@ struct KeepList: Sendable {
         request.ignoredParameters = try arguments[Options.keptKeyIgnore]
     }
 
-    /// Reads the lists and returns the choice of all keys except those that they name.
+    /// Reads the lists and locks, and returns the choice of all keys except those that they name.
     func choice() async throws(KingfisherError) -> KeyChoice {
         var choice = KeyChoice()
-        choice.except = try await PrefetchLists(paths: paths, options: lists).keys(for: request)
-        guard choice.except?.isEmpty == false else {
+        var kept = paths.isEmpty ? [] : try await PrefetchLists(paths: paths, options: lists).keys(for: request)
+        for lock in locks { kept.formUnion(try ImageLock.images(of: lock).map(\.url)) }
+        guard !kept.isEmpty else {
             throw .sourceError(
-                reason: .invalidListRecord(detail: "\(paths.joined(separator: ", ")): the list names no image"))
+                reason: .invalidListRecord(detail: "\((paths + locks).joined(separator: ", ")): it names no image"))
         }
+        choice.except = kept
         return choice
     }
 }

@@ -4,15 +4,21 @@ struct CacheVerifyCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection
     private let repairs: Bool
+    private let lock: String?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
         selection = try EntrySelection(arguments)
         repairs = try arguments[Options.repair]
+        lock = try arguments[Options.verifiedLock]
+        if lock != nil, repairs || !selection.isEmpty {
+            throw UsageError(message: "--lock checks the images of the lock alone, and repairs nothing")
+        }
     }
 
     func run() -> ExitStatus {
-        common.onCache(access: repairs ? .existing : .readOnly) { cache throws(KingfisherError) in
+        if let lock { return CacheLockCheck(common: common, path: lock).run() }
+        return common.onCache(access: repairs ? .existing : .readOnly) { cache throws(KingfisherError) in
             let start = ContinuousClock.now
             guard let noted = try await selection.noted(in: cache, common) else { return .someFailed }
             var status = noted.status

@@ -177,7 +177,7 @@ enum CommandTable {
 
     private static let cacheVerify = CommandSpec(
         "cache", "verify", summary: "Check every cache entry and file for damage", operands: "[URL|PATTERN]...",
-        options: Options.selecting + [Options.repair.spec]
+        options: Options.selecting + [Options.repair.spec, Options.verifiedLock.spec]
             + Options.common(
                 quiet: "Print nothing: the exit status tells", verbose: "Print whole URLs, with query strings"),
         examples: ["kf cache verify", "kf cache verify --repair --json", "kf cache verify --host example.com"],
@@ -185,6 +185,8 @@ enum CommandTable {
             "Other processes may use the cache meanwhile. Exit status 1 when damage remains. With URLs, patterns or "
                 + "filters, only the selected entries and their files are checked: not the index as a whole, its counts, "
                 + "and files without an entry.",
+            "--lock FILE checks the images of a lock instead: held (the cache has the bytes, which are hashed), missing or "
+                + "differs. Exit status 1 unless all are held. With --json, a line has url, state, expected and found.",
             selection, nothing, hosts,
         ],
         essential: "repair host format expired older-than unused-for larger-than processor tag cache-dir json help"

@@ -55,6 +55,16 @@ extension ImageCache {
         }
     }
 
+    /// Returns whether the bytes of an entry's file are the stored ones. They are hashed.
+    package func holdsWhole(_ cached: CachedEntry) async throws(KingfisherError) -> Bool {
+        try await blocking.run { [self] () throws(KingfisherError) in
+            let bytes = try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+                try storage.open(cached.entry)?.digest()
+            }
+            return (bytes ?? nil) == cached.entry.object.digest
+        }
+    }
+
     /// Returns the entries of a key in this cache, followed by those of the lower layers. Blocks.
     func entriesOfAllLayers(forKey key: String) throws(KingfisherError) -> [CachedEntry] {
         let now = now
@@ -83,6 +93,8 @@ public struct CachedEntry: Sendable {
     public let name: EntryName
     /// The path of the file. It is read-only and belongs to the cache.
     public let path: String
+    /// Whether the image is as its server sent it.
+    package var isOriginal: Bool { entry.key.isOriginal }
     /// Whether the entry was expired when the index was read. It may still be revalidated, or served stale.
     public let isExpired: Bool
     /// The HTTP status of a remembered response without an image, whose file is empty; nil for an image.

@@ -85,6 +85,31 @@ public struct ImageLock: Sendable {
         return lock
     }
 
+    /// Returns the images of a file by their URLs, in its order. Throws `invalidLock` (1008). Blocks.
+    public static func images(of path: String) throws(KingfisherError) -> [(url: String, image: Image)] {
+        func failure(_ detail: String) -> KingfisherError {
+            .requestError(reason: .invalidLock(path: path, detail: detail))
+        }
+        let bytes: [UInt8]?
+        do throws(StorageError) { bytes = try content(of: path) } catch { throw failure(error.reason) }
+        guard let bytes else { throw failure("there is no such file") }
+        do throws(Problem) {
+            _ = try ImageLock(bytes)
+            var images: [(url: String, image: Image)] = []
+            try bytes.withBytes { bytes throws(Problem) in
+                var number = 1
+                _ = try forEachLine(of: bytes, from: &number, isLast: true) { number, line throws(Problem) in
+                    guard case .image(let url, let digest, let size) = try read(line, number) else { return }
+                    images.append(
+                        (String(decoding: url, as: UTF8.self), Image(hash: ContentHash(digest), bytes: size)))
+                }
+            }
+            return images
+        } catch {
+            throw failure(error.description)
+        }
+    }
+
     /// What is known between two pieces of a file.
     private struct Reading {
         var number = 1
