@@ -41,9 +41,9 @@ public struct ImageLock: Sendable {
         let bytes: Int64
     }
 
-    private static let firstLine = "# kf images.lock 1"
+    static let firstLine = "# kf images.lock 1"
     private static let firstWords = "# kf images.lock "
-    private static let ignoring = "# without query parameters: "
+    static let ignoring = "# without query parameters: "
     /// The largest file that is read.
     private static let largest = 1 << 30
 
@@ -146,7 +146,7 @@ public struct ImageLock: Sendable {
     }
 
     /// Reads a file. Returns an empty lock if there is none. Throws `StorageError` or `Problem`.
-    private static func content(of path: String) throws(StorageError) -> [UInt8]? {
+    static func content(of path: String) throws(StorageError) -> [UInt8]? {
         do {
             return try FileDescriptor.open(path, O_RDONLY).readAll(limit: largest)
         } catch .system(_, _, ENOENT) {
@@ -191,7 +191,7 @@ public struct ImageLock: Sendable {
 
 /// The lines.
 extension ImageLock {
-    private enum Line {
+    enum Line {
         case image(url: UnsafeRawBufferPointer, Digest, bytes: Int64?)
         case comment
     }
@@ -200,7 +200,7 @@ extension ImageLock {
     private static let longestLine = 1 << 16
 
     /// Calls `body` with the whole lines and their numbers. Returns the number of bytes that they have.
-    private static func forEachLine(
+    static func forEachLine(
         of content: UnsafeRawBufferPointer, from number: inout Int, isLast: Bool,
         _ body: (Int, UnsafeRawBufferPointer) throws(Problem) -> Void
     ) throws(Problem) -> Int {
@@ -232,7 +232,7 @@ extension ImageLock {
         throw Problem(line: 1, detail: "written by a newer kf (format \(version), this one reads 1)")
     }
 
-    private static func read(_ line: UnsafeRawBufferPointer, _ number: Int) throws(Problem) -> Line {
+    static func read(_ line: UnsafeRawBufferPointer, _ number: Int) throws(Problem) -> Line {
         guard let base = line.baseAddress, line.count > 0, line[0] != UInt8(ascii: "#") else { return .comment }
         func problem(_ detail: String) -> Problem { Problem(line: number, detail: detail) }
         func next(_ start: Int) -> Int {
@@ -299,112 +299,4 @@ extension ImageLock {
         for (value, digit) in digits.utf8.enumerated() { values[Int(digit)] = UInt8(value) }
         return values
     }()
-}
-
-/// Writing.
-extension ImageLock {
-    /// A change of a lock's images.
-    public enum Change: Sendable, Equatable {
-        /// The image is added, unless the URL is locked already.
-        case add(Image)
-        /// The image takes the place of the one that is locked, or is added.
-        case replace(Image)
-    }
-
-    /// Returns the content of a lock with changes by URL, sorted, and without the URLs that `keeps` refuses. Comments stay
-    /// in front of the line that they are in front of. Throws if the content is no lock.
-    public static func merged(
-        _ content: [UInt8], _ changes: [String: Change], ignoredParameters: String? = nil,
-        keeps: (String) -> Bool = { _ in true }
-    ) throws(Problem) -> [UInt8] {
-        struct Written {
-            let url: String
-            var comments: [String] = []
-            var line: String
-        }
-        var (head, comments, lines) = ([String](), [String](), [Written]())
-        var rest = changes
-        var hasHeader = false
-        try content.withBytes { bytes throws(Problem) in
-            var number = 1
-            _ = try forEachLine(of: bytes, from: &number, isLast: true) { number, line throws(Problem) in
-                let text = String(decoding: line, as: UTF8.self)
-                guard case .image(let url, _, _) = try read(line, number) else {
-                    if number == 1 { return }
-                    if text.hasPrefix(ignoring) { hasHeader = true }
-                    // Comments at the beginning, up to an empty line or the first image, belong to the file.
-                    if lines.isEmpty, comments.isEmpty { head.append(text) } else { comments.append(text) }
-                    return
-                }
-                let name = String(decoding: url, as: UTF8.self)
-                var written = Written(url: name, comments: comments, line: text)
-                comments = []
-                let change = rest.removeValue(forKey: name)
-                if case .replace(let image) = change { written.line = Self.line(name, image, keeping: text) }
-                if change != nil || keeps(name) { lines.append(written) }
-            }
-        }
-        for (url, change) in rest {
-            switch change {
-            case .add(let image), .replace(let image): lines.append(Written(url: url, line: line(url, image)))
-            }
-        }
-        lines.sort { $0.url.utf8.lexicographicallyPrecedes($1.url.utf8) }
-        if !hasHeader, let ignoredParameters { head.append(ignoring + ignoredParameters) }
-        let all = [firstLine] + head + lines.flatMap { $0.comments + [$0.line] } + comments
-        return Array((all.joined(separator: "\n") + "\n").utf8)
-    }
-
-    private static func line(_ url: String, _ image: Image, keeping old: String = "") -> String {
-        let kept = old.split(separator: " ").dropFirst(3)
-        return ([url, image.hash.description, image.bytes.map { "\($0)" } ?? "-"] + kept.map { String($0) })
-            .joined(separator: " ")
-    }
-
-    /// Merges changes into a file, which is replaced as a whole and only if its content changes. Waits for other processes
-    /// that write a lock in the same folder, at most a minute. Throws `outputFailed` (4002). Blocks.
-    public static func merge(
-        _ changes: [String: Change], into path: String, ignoredParameters: String? = nil,
-        keeps: (String) -> Bool = { _ in true }
-    ) throws(KingfisherError) {
-        let folder = try LockedFolder(of: path)
-        defer { withExtendedLifetime(folder) {} }
-        let old: [UInt8]?
-        do throws(StorageError) { old = try content(of: path) } catch { throw OutputFile.failure(error) }
-        let new: [UInt8]
-        do throws(Problem) {
-            new = try merged(old ?? [], changes, ignoredParameters: ignoredParameters, keeps: keeps)
-        } catch {
-            throw .processorError(reason: .outputFailed(detail: "cannot write \(path): \(error)"))
-        }
-        if new == old { return }
-        let output = try OutputFile.open(path)
-        do throws(StorageError) {
-            try new.withBytes { bytes throws(StorageError) in try output.file.write(bytes) }
-            try retry("fsync", path) { fsync(output.file.raw) }
-        } catch {
-            throw OutputFile.failure(error)
-        }
-        try output.commit()
-    }
-}
-
-/// The lock on the folder of a file for the lifetime of this object. The file itself is replaced, so that a lock on it would
-/// not last.
-private final class LockedFolder {
-    private let folder: FileDescriptor
-
-    /// Waits for other processes, at most a minute. Blocks.
-    init(of path: String) throws(KingfisherError) {
-        let name = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? "."
-        do throws(StorageError) { folder = try FileDescriptor.open(name, O_RDONLY | O_DIRECTORY) } catch {
-            throw OutputFile.failure(error)
-        }
-        for _ in 0..<6000 {
-            // A file system without locks has no other writer that would wait.
-            if flock(folder.raw, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK { return }
-            usleep(10_000)
-        }
-        throw OutputFile.failure(StorageError.locked(path: path, holder: "another process", waited: .seconds(60)))
-    }
 }

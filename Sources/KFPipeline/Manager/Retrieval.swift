@@ -216,33 +216,6 @@ extension Retrieval {
         return accepts(HeaderLines(freshness))
     }
 
-    /// Returns whether the entry is the pinned original, or was made from it. A hash of another kind than SHA-256 is compared
-    /// with the bytes of the original, which takes reading them.
-    private func hasPinned(_ entry: Entry, _ pin: ContentHash) -> Bool {
-        let digest = entry.key.isOriginal ? entry.object.digest : entry.original
-        guard let digest else { return false }
-        if let matches = pin.matches(digest) { return matches }
-        let bytes = bestEffort { try originals.bytes(withHash: digest) } ?? nil
-        return bytes.map(pin.matches) ?? false
-    }
-
-    /// Returns whether a file of a lower layer is what its index says, if that counts: a pinned image is hashed, and what a
-    /// stranger made from it is not trusted.
-    func isTrusted(_ file: CachedFile) -> Bool {
-        guard let pin else { return true }
-        guard file.entry.key.isOriginal, let bytes = bestEffort({ try file.readAll() }) else { return false }
-        return pin.matches(bytes)
-    }
-
-    /// Returns whether an image in memory answers this request. Of one that was made from another image, memory does not
-    /// know which.
-    func accepts(_ image: CachedImage) -> Bool {
-        if let pin {
-            guard wantsOriginal, let digest = image.facts.digest, pin.matches(digest) == true else { return false }
-        }
-        return accepts(image.selection)
-    }
-
     /// Returns whether a response with these header lines answers this request.
     func accepts(_ lines: HeaderLines?) -> Bool {
         guard options.cachePolicy == .http, let lines else { return true }
