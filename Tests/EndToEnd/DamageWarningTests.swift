@@ -55,7 +55,10 @@ extension EndToEnd {
             let cut = try file("cut.jpg", fixture("jpeg/landscape-420.jpg").dropLast(4000))
             let strict = try await kf.run("fetch", cut, "-o", "x.jpg")
             #expect(strict.status == 1 && strict.errors.contains("[2008]"), "\(strict)")
-            for options in [[], ["-p", "resize:20x"], ["--variant", "s=resize:20x"], ["--check", "full"]] {
+            for options in [
+                [], ["-p", "resize:20x"], ["--variant", "s=resize:20x"], ["--check", "full"],
+                ["-p", "resize:20x", "-f", "png", "--strip-metadata"],
+            ] {
                 let arguments = ["fetch", cut, "--lenient", "-P", "out"] + options
                 let result = try await kf.run(arguments)
                 #expect(result.status == 0, "\(result)")
@@ -65,6 +68,9 @@ extension EndToEnd {
                 #expect(try await kf.run(arguments + ["-q"]).errors == "")
             }
             #expect(try kf.contents("out/cut.jpg") == Data(contentsOf: URL(filePath: cut)))
+            #expect(kf.cachedObjects() == [])
+            let both = ["--variant", "s=resize:20x", "--variant", "l=resize:30x"]
+            #expect(try await kf.run(["fetch", cut, "--lenient", "-P", "out"] + both).status == 0)
             #expect(kf.cachedObjects() == [])
             let listed = try await kf.run("prefetch", "-", "--allow-local", "--lenient", input: Data(cut.utf8))
             #expect(listed.status == 0 && kf.cachedObjects() == [], "\(listed)")

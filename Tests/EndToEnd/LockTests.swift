@@ -231,8 +231,13 @@ extension EndToEnd {
             }
             let run = try await kf.run("fetch", moved, "--hash", try hash("rgb"), "--json").items().first
             #expect(run?.status == "pinned" && run?.path != nil && server.requests.count == before)
-            #expect(try await kf.run("fetch", moved, "--offline", "-q").status == 0, "it is cached under the URL too")
+            let plain = try await kf.run("fetch", moved, "--offline", "-p", "flip:h")
+            #expect(plain.status == 1 && plain.errors.contains("[3006]"), "without the hash it is not there: \(plain)")
             #expect(try await kf.run("fetch", moved, "--hash", try hash("rgba")).status == 1)
+            // A file is not what another one was.
+            let file = FixturesDirectory.path("png/rgba.png")
+            #expect(try await kf.run("fetch", file, "--hash", try hash("rgb")).status == 1)
+            #expect(try await kf.run("fetch", file, "-o", "-").standardOutput == Data(contentsOf: URL(filePath: file)))
         }
 
         @Test("A neighbour's cache that lies is caught, and the right picture comes from the origin")
@@ -325,6 +330,25 @@ extension EndToEnd {
             let objects = try await kf.run(check + ["--json"]).objects()
             #expect(try objects[1]["found"] as? String == hash("rgba") && objects.last?["differ"] as? Int == 1)
             #expect(server.requests.count == 3)
+        }
+
+        @Test("A lock is not overwritten, and has no part in keys and shards")
+        func refused() async throws {
+            _ = try await prefetch("-q")
+            let written = try lock
+            for options in [
+                ["--failures", "images.lock"], ["--results", "./images.lock"], ["--key-column", "1"],
+                ["--shards", "out"],
+            ] {
+                let run = try await kf.run(["prefetch", "list.txt", "--lock", "images.lock"] + options)
+                #expect(run.status == 2, "\(options): \(run)")
+                #expect(try lock == written)
+            }
+            let before = server.requests.count
+            for path in ["missing/images.lock", "/dev/null", "."] {
+                let run = try await kf.run("fetch", server.url("/c.png"), "--lock", path)
+                #expect(run.status == 2 && server.requests.count == before, "\(path): \(run)")
+            }
         }
 
         @Test("Sixteen processes that write one lock lose no line")

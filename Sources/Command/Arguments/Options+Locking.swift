@@ -11,7 +11,7 @@ extension Options {
         help: "Accept the image only with this hash: sha256-BASE64, sha256:HEX or HEX")
     static let lock = Option<String?>(
         "lock", .cache, value: "FILE", .one(.text(needs: "a file such as images.lock")),
-        excludes: [hash.name, hashColumn.name],
+        excludes: [hash.name, hashColumn.name, key.name, keyColumn.name, shards.name],
         help: "Accept images only with their hashes in FILE (images.lock), which gets those of new images")
     static let verifiedLock = Option<String?>(
         "lock", .selection, value: "FILE", .one(.text(needs: "a lock of images")), commandLineAlone: true,

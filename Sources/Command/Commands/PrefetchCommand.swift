@@ -70,6 +70,12 @@ struct PrefetchCommand: Sendable {
         _ arguments: ParsedArguments, _ paths: [String], _ format: ListFormat?
     ) throws(UsageError) -> PrefetchOutput {
         let (results, failures) = (try arguments[Options.results], try arguments[Options.failures])
+        if let lock = try arguments[Options.lock] {
+            for path in [results, failures].compactMap(\.self)
+            where path == lock || AppendedFile.isSameFile(path, lock) {
+                throw UsageError(message: "--results and --failures would overwrite the lock \(lock)")
+            }
+        }
         if try arguments[Options.prefetchDryRun] {
             guard results == nil else { throw UsageError(message: "--dry-run has no --results; use --json") }
             return PrefetchOutput(failures: nil, results: nil, isOrdered: false)

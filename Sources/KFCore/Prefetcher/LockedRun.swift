@@ -64,6 +64,7 @@ public final class LockedRun: Sendable {
         } catch {
             throw failure((error as? StorageError)?.reason ?? "\(error)")
         }
+        if mode != .frozen, let problem = ImageLock.obstacle(to: path) { throw failure(problem) }
         if lock.count > 0, lock.ignoredParameters != ignoredParameters {
             let (theirs, ours) = (lock.ignoredParameters ?? "none", ignoredParameters ?? "none")
             throw failure("its URLs lack other query parameters (\(theirs)) than those of this run (\(ours))")
@@ -121,7 +122,13 @@ public final class LockedRun: Sendable {
         guard let name = Self.name(of: source, request) else { return }
         let row = lock.row(of: name)
         // A pin has been compared already.
-        if row != nil, mode != .updating { return state.withLock { $0.counts.asLocked += 1 } }
+        if let row, mode != .updating {
+            return state.withLock { state in
+                state.counts.asLocked += 1
+                // Another run that prunes may drop it meanwhile.
+                if prunes { state.changes[name] = .add(lock.image(row)) }
+            }
+        }
         let locked = row.map(lock.image)
         guard let original = original.map({ ImageLock.Image(hash: ContentHash($0.digest), bytes: $0.bytes) }) else {
             return

@@ -15,6 +15,11 @@ package struct FoundFile: Sendable {
 
     package var entry: Entry { file.entry }
 
+    /// Whether the bytes are those of another URL, and count because they have the hash that the image must have.
+    var isElsewhere = false
+
+    var way: RetrievalWay { isElsewhere ? .pinned : .disk }
+
     var asFresh: FoundFile {
         var found = self
         found.isFresh = true

@@ -45,6 +45,29 @@ extension ImageCache {
         return bytes
     }
 
+    /// Returns the file with this hash, whichever entries use it, as one of the key; nil if there is none. Its bytes are
+    /// hashed. Blocks.
+    func file(
+        withHash digest: Digest, for key: EntryKey, _ inspector: ImageInspector
+    ) throws(KingfisherError) -> CachedFile? {
+        let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            guard let file = try storage.openObject(digest) else { return CachedFile?.none }
+            let (status, bytes) = (try file.status(), try file.readAll())
+            let inspected = bytes.withUnsafeBytes { bytes in
+                Result { () throws(KingfisherError) in try inspector.inspect(bytes) }
+            }
+            guard case .success(let findings) = inspected else { return nil }
+            let entry = bytes.withUnsafeBytes { bytes in
+                Entry(
+                    of: key, fileOf: bytes, modified: status.modified, fileExtension: findings.format.fileExtension,
+                    pixels: findings.info.map(PixelFacts.init), now: now)
+            }
+            if entry.object.digest != digest { return nil }
+            return CachedFile(file, entry: entry)
+        }
+        return found ?? nil
+    }
+
     private func open(
         _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
     ) throws(KingfisherError) -> CachedFile? {

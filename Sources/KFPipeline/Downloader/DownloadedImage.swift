@@ -88,9 +88,10 @@ final class DownloadedImage: Sendable {
         let digest = try digest(stored: nil)
         let matches = if let known = pin.matches(digest) { known } else { pin.matches(try bytes.load()) }
         if matches { return }
-        let found = pin.function == .sha256 ? ContentHash(digest).description : "sha256-… of \(digest.hex)"
+        let found = pin.function == .sha256 ? ContentHash(digest) : pin.function.hash(of: try bytes.load())
         throw .responseError(
-            reason: .unexpectedContent(expected: pin.description, found: found, bytes: bytes.size))
+            reason: .unexpectedContent(
+                expected: pin.description, found: found.description, bytes: bytes.size))
     }
 
     /// Keeps the stores of a result until all waiters have received the image. Returns false if they already have.
@@ -112,12 +113,6 @@ final class DownloadedImage: Sendable {
         }
         for stores in made ?? [] { stores.release() }
         stores.release()
-    }
-
-    /// The way of the image: bytes of a URL that no response brought were in the cache.
-    func way(of retrieval: Retrieval) -> RetrievalWay {
-        if entry != nil { return .remote }
-        return response == nil && !retrieval.isLocal ? .pinned : .fetched
     }
 
     var format: ImageFormat { findings.format }

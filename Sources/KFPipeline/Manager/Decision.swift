@@ -152,7 +152,8 @@ extension Retrieval {
             if found.isFresh || asksOrigin { return found }
             stale = stale ?? found
         }
-        return stale
+        if let stale { return stale }
+        return try pinnedElsewhere()
     }
 
     /// Returns the retrieval for the representation that the request selects, and the remembered response, according to

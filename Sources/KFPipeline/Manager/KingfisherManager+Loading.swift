@@ -171,7 +171,7 @@ extension KingfisherManager {
             image.entry.map { retrieval.origin(of: $0) }
             ?? image.response.map { OriginFacts($0, retrieval, now: cache.now) }
         var ending = ImageEnding(
-            retrieval, asked: job.asked, image.way(of: retrieval),
+            retrieval, asked: job.asked, image.entry == nil ? .fetched : .remote,
             .bytes(image.bytes, image.format, image.info.map(PixelFacts.init)), origin: origin)
         ending.flight = image.flight
         ending.facts.isPersonal = image.isPersonal

@@ -46,21 +46,19 @@ extension KingfisherManager {
         case .serve(let file) where job.variants.isEmpty:
             file.cache.noteHit(file)
             try remember(file, retrieval)
-            turn.end(job, .success(retrieval.result(.disk, file.file, asked: job.asked)))
+            turn.end(job, .success(retrieval.result(file.way, file.file, asked: job.asked)))
         case .serve(let file), .make(let file):
             file.cache.noteHit(file)
-            derive(job, Derivation(file: file.file, way: .derived, removals: file.isBorrowed ? nil : file.removals))
+            derive(
+                job,
+                Derivation(
+                    file: file.file, way: file.isElsewhere ? .pinned : .derived, keeps: !file.isElsewhere,
+                    removals: file.isBorrowed ? nil : file.removals))
         case .serveStale(let stale, renews: true):
             serveWhileRevalidating(job, stale, .success(asking.after(stale)), &turn)
         case .ask(let stale, _):
             if let stale { stale.cache.noteHit(stale) }
-            guard job.enter(.fetching(asking.after(stale))) else { return }
-            if let bytes = try retrieval.pinnedBytes() {
-                var reads: [any StoreWork] = []
-                ProviderRead.join(job, PinnedBytes(bytes: bytes, cacheKey: retrieval.original.key), &reads)
-                return StoreWorkers.shared.add(reads)
-            }
-            turn.jobs.append(job)
+            if job.enter(.fetching(asking.after(stale))) { turn.jobs.append(job) }
         case .serveStale, .fail: try serveWithoutRequest(job, decision, &turn)
         }
     }
@@ -91,23 +89,7 @@ extension KingfisherManager {
     }
 }
 
-/// The bytes with the hash that an image must have, which the cache has under another URL.
-private struct PinnedBytes: ImmediateImageDataProvider {
-    let bytes: [UInt8]
-    let cacheKey: String
-
-    var name: String { cacheKey }
-
-    func data() -> [UInt8] { bytes }
-}
-
 extension Retrieval {
-    /// Returns the bytes with the hash that the image must have, if the cache has them under any key. Blocks.
-    fileprivate func pinnedBytes() throws(KingfisherError) -> [UInt8]? {
-        guard let digest = pin?.digest, !options.forceRefresh else { return nil }
-        return try originals.bytes(withHash: digest)
-    }
-
     /// Returns the result of a file. `asked` is the retrieval of the call, if it is another one.
     func result(_ way: RetrievalWay, _ file: CachedFile, asked: Retrieval? = nil) -> RetrieveImageResult {
         RetrieveImageResult(self, asked: asked ?? self, way, .file(file))

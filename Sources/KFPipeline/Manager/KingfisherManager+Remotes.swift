@@ -86,7 +86,8 @@ extension KingfisherManager {
         var isMade = !ending.parts.isEmpty
         if case .processed = ending.content { isMade = true }
         guard let uploads = retrieval.originals.remotes?.uploads, ending.way != .remote || isMade,
-            ending.way != .stale, retrieval.isShareable, !ending.facts.isPersonal, let origin = ending.origin
+            ending.way != .stale, ending.way != .pinned, retrieval.isShareable, !ending.facts.isPersonal,
+            let origin = ending.origin
         else { return }
         let response = ending.facts.response
         if let bar = origin.headers.sharingBar {
@@ -97,7 +98,7 @@ extension KingfisherManager {
         var terms = RemoteUpload.Terms(replaces: replaces)
         var orders = ending.orders
         switch ending.way {
-        case .fetched, .pinned: terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
+        case .fetched: terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
         case .revalidated:
             terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
             terms.isKnown = true

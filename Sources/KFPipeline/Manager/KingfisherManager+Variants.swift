@@ -134,7 +134,7 @@ extension KingfisherManager {
         do throws(KingfisherError) {
             let original = VariantOriginal(
                 bytes: try image.bytes.load(), format: image.format, digest: try image.digest(stored: ending.original),
-                isStored: !image.isPersonal)
+                isStored: !image.isPersonal && !image.findings.warnings.contains(where: \.isDamage))
             makeVariants(of: original, ending, group, job, &turn)
         } catch {
             turn.store(group, urgent: !ending.retrieval.options.batchesStores)
@@ -189,7 +189,10 @@ extension KingfisherManager {
                 known.map { .file($0) } ?? ImageEnding.Content(made.removeFirst()), origin: ending.origin)
             part.facts = ending.facts
             part.original = ending.original
-            if case .processed(let image) = part.content { part.facts.warn(image.warnings) }
+            if case .processed(let image) = part.content {
+                part.facts.warn(image.warnings)
+                if image.warnings.contains(where: \.isDamage) { part.retrieval = part.retrieval.unstored }
+            }
             group += keepTarget(of: &part, in: nil) { _ in original.digest }
             return part
         }

@@ -64,7 +64,7 @@ public final class KingfisherManager: Sendable {
         case .serveFromMemory(let image): return found.retrieval.result(image)
         case .serve(let file):
             file.cache.noteHit(file, waits: true)
-            return found.retrieval.result(.disk, file.file)
+            return found.retrieval.result(file.way, file.file)
         case .serveStale(let file, renews: false)
         where retrieval.options.offline && file.entry.key == found.retrieval.target:
             return found.retrieval.result(.stale, file.file)

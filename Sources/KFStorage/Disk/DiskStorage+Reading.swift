@@ -110,7 +110,9 @@ extension DiskStorage {
     private func discard(_ entry: Entry) {
         guard !isReadOnly else { return }
         let directory = session.directory
-        noteRemoval(of: entry.row, .damaged)
+        // An entry that has gone meanwhile was removed for another reason.
+        let current = bestEffort { try self.entry(for: entry.key) } ?? nil
+        if current?.object == entry.object { noteRemoval(of: entry.row, .damaged) }
         writer.submit(urgent: false, optional: true) { connection throws(StorageError) in
             guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
             try connection.remove(row: current.row, from: directory)

@@ -23,6 +23,11 @@ public struct ContentHash: Sendable, Hashable, CustomStringConvertible {
             }
         }
 
+        /// Returns the hash of bytes.
+        package func hash(of bytes: [UInt8]) -> ContentHash {
+            ContentHash(self, .several([bytes.withUnsafeBytes(hash)]))
+        }
+
         func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
             let data = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
             return [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
@@ -67,6 +72,8 @@ public struct ContentHash: Sendable, Hashable, CustomStringConvertible {
             self.values = .several(values)
         }
     }
+
+    private init(_ function: Function, _ values: Values) { (self.function, self.values) = (function, values) }
 
     package init(_ digest: Digest) { (function, values) = (.sha256, .digest(digest)) }
 

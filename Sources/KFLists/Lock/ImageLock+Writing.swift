@@ -1,0 +1,121 @@
+import Glibc
+import KFStorage
+import KFSystem
+import KFTerms
+
+/// Writing.
+extension ImageLock {
+    /// A change of a lock's images.
+    public enum Change: Sendable, Equatable {
+        /// The image is added, unless the URL is locked already.
+        case add(Image)
+        /// The image takes the place of the one that is locked, or is added.
+        case replace(Image)
+    }
+
+    /// Returns the content of a lock with changes by URL, sorted, and without the URLs that `keeps` refuses. Comments stay
+    /// in front of the line that they are in front of. Throws if the content is no lock.
+    public static func merged(
+        _ content: [UInt8], _ changes: [String: Change], ignoredParameters: String? = nil,
+        keeps: (String) -> Bool = { _ in true }
+    ) throws(Problem) -> [UInt8] {
+        struct Written {
+            let url: String
+            var comments: [String] = []
+            var line: String
+        }
+        var (head, comments, lines) = ([String](), [String](), [Written]())
+        var rest = changes
+        var hasHeader = false
+        try content.withBytes { bytes throws(Problem) in
+            var number = 1
+            _ = try forEachLine(of: bytes, from: &number, isLast: true) { number, line throws(Problem) in
+                let text = String(decoding: line, as: UTF8.self)
+                guard case .image(let url, _, _) = try read(line, number) else {
+                    if number == 1 { return }
+                    if text.hasPrefix(ignoring) { hasHeader = true }
+                    // Comments at the beginning, up to an empty line or the first image, belong to the file.
+                    if lines.isEmpty, comments.isEmpty { head.append(text) } else { comments.append(text) }
+                    return
+                }
+                let name = String(decoding: url, as: UTF8.self)
+                var written = Written(url: name, comments: comments, line: text)
+                comments = []
+                let change = rest.removeValue(forKey: name)
+                if case .replace(let image) = change { written.line = Self.line(name, image, keeping: text) }
+                if change != nil || keeps(name) { lines.append(written) }
+            }
+        }
+        for (url, change) in rest {
+            switch change {
+            case .add(let image), .replace(let image): lines.append(Written(url: url, line: line(url, image)))
+            }
+        }
+        lines.sort { $0.url.utf8.lexicographicallyPrecedes($1.url.utf8) }
+        if !hasHeader, let ignoredParameters { head.append(ignoring + ignoredParameters) }
+        let all = [firstLine] + head + lines.flatMap { $0.comments + [$0.line] } + comments
+        return Array((all.joined(separator: "\n") + "\n").utf8)
+    }
+
+    private static func line(_ url: String, _ image: Image, keeping old: String = "") -> String {
+        let kept = old.split(separator: " ").dropFirst(3)
+        return ([url, image.hash.description, image.bytes.map { "\($0)" } ?? "-"] + kept.map { String($0) })
+            .joined(separator: " ")
+    }
+
+    /// Returns the reason why a file could not be written; nil if none shows.
+    package static func obstacle(to path: String) -> String? {
+        var status = stat()
+        let folder = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? "."
+        if path.withPath({ stat($0, &status) }) == 0, !status.isRegularFile { return "it is no file" }
+        if folder.withPath({ access($0, W_OK) }) == 0 { return nil }
+        return errno == ENOENT ? "the folder \(folder) does not exist" : "the folder \(folder) cannot be written to"
+    }
+
+    /// Merges changes into a file, which is replaced as a whole and only if its content changes. Waits for other processes
+    /// that write a lock in the same folder, at most a minute. Throws `outputFailed` (4002). Blocks.
+    public static func merge(
+        _ changes: [String: Change], into path: String, ignoredParameters: String? = nil,
+        keeps: (String) -> Bool = { _ in true }
+    ) throws(KingfisherError) {
+        let folder = try LockedFolder(of: path)
+        defer { withExtendedLifetime(folder) {} }
+        let old: [UInt8]?
+        do throws(StorageError) { old = try content(of: path) } catch { throw OutputFile.failure(error) }
+        let new: [UInt8]
+        do throws(Problem) {
+            new = try merged(old ?? [], changes, ignoredParameters: ignoredParameters, keeps: keeps)
+        } catch {
+            throw .processorError(reason: .outputFailed(detail: "cannot write \(path): \(error)"))
+        }
+        if new == old { return }
+        let output = try OutputFile.open(path)
+        do throws(StorageError) {
+            try new.withBytes { bytes throws(StorageError) in try output.file.write(bytes) }
+            try retry("fsync", path) { fsync(output.file.raw) }
+        } catch {
+            throw OutputFile.failure(error)
+        }
+        try output.commit()
+    }
+}
+
+/// The lock on the folder of a file for the lifetime of this object. The file itself is replaced, so that a lock on it would
+/// not last.
+private final class LockedFolder {
+    private let folder: FileDescriptor
+
+    /// Waits for other processes, at most a minute. Blocks.
+    init(of path: String) throws(KingfisherError) {
+        let name = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? "."
+        do throws(StorageError) { folder = try FileDescriptor.open(name, O_RDONLY | O_DIRECTORY) } catch {
+            throw OutputFile.failure(error)
+        }
+        for _ in 0..<6000 {
+            // A file system without locks has no other writer that would wait.
+            if flock(folder.raw, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK { return }
+            usleep(10_000)
+        }
+        throw OutputFile.failure(StorageError.locked(path: path, holder: "another process", waited: .seconds(60)))
+    }
+}
