@@ -8,7 +8,7 @@ extension Options {
         "hash", .cache, value: "HASH",
         .one("a hash such as sha256-BASE64, sha256:HEX or 64 hexadecimal digits") { ContentHash($0) },
         commandLineAlone: true,
-        help: "Accept the image only with this hash: sha256-BASE64, sha256:HEX or HEX")
+        help: "Accept only this hash (sha256-BASE64 or hex)")
     static let lock = Option<String?>(
         "lock", .cache, value: "FILE", .one(.text(needs: "a file such as images.lock")),
         excludes: [hash.name, hashColumn.name, key.name, keyColumn.name, shards.name],
@@ -17,10 +17,10 @@ extension Options {
         "lock", .selection, value: "FILE", .one(.text(needs: "a lock of images")), commandLineAlone: true,
         help: "Say which images of this lock the cache has whole, which are missing, and which differ")
     static let frozen = Option(
-        "frozen", .cache, .flag, help: "Leave the --lock as it is: an image that it lacks fails")
+        "frozen", .cache, .flag, help: "Add nothing to the --lock: new images fail")
     static let updateLock = Option(
         "update-lock", .cache, .flag, excludes: [frozen.name, offline.name, onlyFromCache.name],
-        help: "Take what is served now into the --lock; implies --revalidate")
+        help: "Revalidate, and --lock what is served now")
     static let pruneLock = Option(
         "prune-lock", .cache, .flag, excludes: [frozen.name],
         help: "Drop from the --lock what this run does not name")

@@ -53,7 +53,7 @@ extension Options {
         secret: .userInfo, help: "Fallback, used when the source fails; another origin gets no credentials")
     static let onFailure = Option<String?>(
         "on-failure", .network, value: "FILE", .one(.text(needs: "an image")),
-        help: "Write this image, processed alike, in place of one that failed")
+        help: "Write this image in place of one that failed")
     static let allowFailures = Option(
         "allow-failures", .network, .flag, help: "End with 0 in place of 1 when images failed")
     static let header = Option<[(name: String, value: String)]>(

@@ -59,7 +59,7 @@ extension Options {
         },
         byDefault: "{stem}.{ext}", help: "File names of the copies in --output-dir")
     static let safeNames = Option(
-        "safe-names", .output, .flag, help: "In names of copies, replace all but letters, digits and -_.+ by _")
+        "safe-names", .output, .flag, help: "Keep only letters, digits and -_.+ in names")
     static let createDirs = Option(
         "create-dirs", .output, .flag, help: "Create missing parent directories of -o, --output-dir and --shards")
     static let noClobber = Option("no-clobber", .output, .flag, help: "Leave output files that exist as they are")

@@ -12,7 +12,14 @@ import KFSystem
 public struct ContentHash: Sendable, Hashable, CustomStringConvertible {
     /// A hash function, the weakest first.
     public enum Function: String, CaseIterable, Sendable {
-        case md5, sha256, sha384, sha512
+        /// MD5, which protects from accidents only.
+        case md5
+        /// SHA-256.
+        case sha256
+        /// SHA-384.
+        case sha384
+        /// SHA-512.
+        case sha512
 
         var length: Int {
             switch self {
