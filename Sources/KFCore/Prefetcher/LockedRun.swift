@@ -80,7 +80,7 @@ public final class LockedRun: Sendable {
         return request.keyText(of: resource.downloadURL)
     }
 
-    /// Returns the hash that an image must have; nil if it may be any. Throws `notLocked` (1007) if the frozen lock lacks
+    /// Returns the hash that an image must have; nil if it may be any. Throws `notLocked` (1009) if the frozen lock lacks
     /// it.
     package func pin(of source: Source, _ request: RequestOptions) throws(KingfisherError) -> ContentHash? {
         guard let name = Self.name(of: source, request) else { return nil }
@@ -90,11 +90,6 @@ public final class LockedRun: Sendable {
         }
         if prunes { state.withLock { $0.named[row] = true } }
         return mode == .updating ? nil : lock.image(row).hash
-    }
-
-    /// Returns the hash that the lock had at the beginning of the run; nil if it lacked the image.
-    public func hash(of source: Source, _ request: RequestOptions) -> ContentHash? {
-        Self.name(of: source, request).flatMap { lock[$0] }?.hash
     }
 
     /// Notes the end of an item.

@@ -145,7 +145,7 @@ public struct ImageLock: Sendable {
         }
     }
 
-    /// Reads a file. Returns an empty lock if there is none. Throws `StorageError` or `Problem`.
+    /// Returns the content of a file; nil if there is none. Blocks.
     static func content(of path: String) throws(StorageError) -> [UInt8]? {
         do {
             return try FileDescriptor.open(path, O_RDONLY).readAll(limit: largest)
