@@ -240,7 +240,7 @@ extension EndToEnd {
             #expect(try await kf.run("fetch", file, "-o", "-").standardOutput == Data(contentsOf: URL(filePath: file)))
         }
 
-        @Test("A neighbour's cache that lies is caught, and the right picture comes from the origin")
+        @Test("The origin replaces what a lying neighbour's cache has")
         func lyingNeighbour() async throws {
             let lower = kf.home.path("lower").path
             let good = server.url("/b.png")
@@ -274,7 +274,7 @@ extension EndToEnd {
             #expect(listed.status == 0 && listed.errors.contains("1 fetched"), "\(listed)")
         }
 
-        @Test("A remote that lies is passed over, and the right picture comes from the origin")
+        @Test("The origin replaces what a lying remote has")
         func lyingRemote() async throws {
             let remote = ["--remote", "file://\(kf.home.path("remote").path)"]
             try FileManager.default.createDirectory(at: kf.home.path("remote"), withIntermediateDirectories: true)

@@ -44,7 +44,7 @@ struct CacheLockCheck: Sendable {
     private func look(
         for url: String, _ image: ImageLock.Image, in cache: ImageCache
     ) async throws(KingfisherError) -> Finding {
-        // Of several users, and of several representations, one is enough.
+        // The URL may have an original for each of several users or representations; one with the hash is sufficient.
         let originals = try await cache.entries(forKey: url).filter(\.isOriginal)
         var found: String?
         for entry in originals where entry.answerStatus == nil {

@@ -112,15 +112,14 @@ struct RetrievalSettings: Sendable {
             return nil
         }
         let (isFrozen, updates) = (try arguments[Options.frozen], try arguments[Options.updateLock])
+        let prunes = try arguments[Options.pruneLock]
         let ignored = request.ignoresQuery ? "all" : request.ignoredParameters.sorted().joined(separator: ",")
-        do {
+        do throws(KingfisherError) {
             return try LockedRun(
                 path: path, mode: isFrozen ? .frozen : updates ? .updating : .adding,
-                prunes: try arguments[Options.pruneLock], ignoredParameters: ignored.isEmpty ? nil : ignored)
-        } catch let error as KingfisherError {
-            throw UsageError(message: "--lock: \(error.message)")
+                prunes: prunes, ignoredParameters: ignored.isEmpty ? nil : ignored)
         } catch {
-            throw (error as? UsageError) ?? UsageError(message: "--lock: \(error)")
+            throw UsageError(message: "--lock: \(error.message)")
         }
     }
 

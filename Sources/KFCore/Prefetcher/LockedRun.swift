@@ -9,7 +9,7 @@ import Synchronization
 /// An image that the lock has must match. One that it lacks is added when it has been retrieved (trust on first use),
 /// unless the lock is frozen.
 public final class LockedRun: Sendable {
-    /// What a run may change of the lock.
+    /// The changes of the lock that a run may make.
     public enum Mode: Sendable {
         /// It adds images.
         case adding
@@ -40,7 +40,7 @@ public final class LockedRun: Sendable {
 
     /// The path of the lock.
     public let path: String
-    /// What the run may change.
+    /// The changes that the run may make.
     public let mode: Mode
     private let lock: ImageLock
     private let ignoredParameters: String?
@@ -52,18 +52,10 @@ public final class LockedRun: Sendable {
     public init(
         path: String, mode: Mode = .adding, prunes: Bool = false, ignoredParameters: String? = nil
     ) throws(KingfisherError) {
-        func failure(_ detail: String) -> KingfisherError {
-            .requestError(reason: .invalidLock(path: path, detail: detail))
-        }
-        do {
-            let found = try ImageLock.read(path)
-            if found == nil, mode == .frozen { throw failure("there is no such file, and it is frozen") }
-            lock = found ?? ImageLock()
-        } catch let error as KingfisherError {
-            throw error
-        } catch {
-            throw failure((error as? StorageError)?.reason ?? "\(error)")
-        }
+        func failure(_ detail: String) -> KingfisherError { ImageLock.failure(path, detail) }
+        let found = try ImageLock.read(path)
+        if found == nil, mode == .frozen { throw failure("there is no such file, and it is frozen") }
+        lock = found ?? ImageLock()
         if mode != .frozen, let problem = ImageLock.obstacle(to: path) { throw failure(problem) }
         if lock.count > 0, lock.ignoredParameters != ignoredParameters {
             let (theirs, ours) = (lock.ignoredParameters ?? "none", ignoredParameters ?? "none")
@@ -151,7 +143,7 @@ public final class LockedRun: Sendable {
             return (state.changes, isWhole ? state.named : [])
         }
         if changes.isEmpty, named.allSatisfy(\.self) { return }
-        // What other processes have added meanwhile stays.
+        // Lines that other processes have added meanwhile are kept.
         try ImageLock.merge(changes, into: path, ignoredParameters: ignoredParameters) { url in
             named.isEmpty || lock.row(of: url).map { named[$0] } ?? true
         }

@@ -143,7 +143,7 @@ enum RecognizedSize {
     private static func box(_ kind: FourCharacters, _ bytes: UnsafeRawBufferPointer, _ part: Range<Int>) -> Range<Int>?
     {
         var found: Range<Int>?
-        // What follows a broken box is not looked at.
+        // The search ends at a broken box.
         _ = try? bytes.forEachBox(in: part) { if $0.kind == kind, found == nil { found = $0.body } }
         return found
     }

@@ -27,7 +27,7 @@ public struct DecodeLimits: Sendable, Hashable {
     /// The bytes of decoded pixels above which an image is decoded at a smaller size; nil disables this.
     public var scaleDownBytes: Int?
     /// Whether a damaged JPEG, PNG or GIF is decoded as far as it goes, with the warning ``ImageWarning/damaged(reason:)``.
-    /// What is missing is black, grey or transparent. Nothing of such an image is stored in a cache.
+    /// Missing pixels are black, grey or transparent. Such an image is not stored in a cache.
     public var toleratesDamage = false
 
     /// The defaults are those of the command line.

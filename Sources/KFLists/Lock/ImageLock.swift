@@ -63,36 +63,52 @@ public struct ImageLock: Sendable {
         try index(reading.lines)
     }
 
-    /// Reads a file, piece by piece; nil if there is none. Throws `StorageError` or `Problem`. Blocks.
-    package static func read(_ path: String) throws -> ImageLock? {
+    /// Reads a file, piece by piece; nil if there is none. Throws `invalidLock` (1008). Blocks.
+    package static func read(_ path: String) throws(KingfisherError) -> ImageLock? {
         if path.withPath({ access($0, F_OK) }) != 0, errno == ENOENT { return nil }
-        let file = try FileDescriptor.open(path, O_RDONLY)
+        let file = try open(path)
         var lock = ImageLock()
         var reading = Reading()
         var (rest, piece) = ([UInt8](), [UInt8](repeating: 0, count: 1 << 18))
         while true {
-            let count = try piece.withMutableBytes { buffer throws(StorageError) in
-                try retry("read", path) { Glibc.read(file.raw, buffer.baseAddress, buffer.count) }
+            let count: Int
+            do throws(StorageError) {
+                count = try piece.withMutableBytes { buffer throws(StorageError) in
+                    try retry("read", path) { Glibc.read(file.raw, buffer.baseAddress, buffer.count) }
+                }
+            } catch {
+                throw failure(path, error.reason)
             }
             rest += piece[..<count]
-            let used = try rest.withBytes { bytes throws(Problem) in
-                try lock.read(bytes, &reading, isLast: count == 0)
+            do throws(Problem) {
+                let used = try rest.withBytes { bytes throws(Problem) in
+                    try lock.read(bytes, &reading, isLast: count == 0)
+                }
+                rest.removeFirst(used)
+                if count > 0 { continue }
+                try lock.index(reading.lines)
+                return lock
+            } catch {
+                throw failure(path, error.description)
             }
-            rest.removeFirst(used)
-            if count == 0 { break }
         }
-        try lock.index(reading.lines)
-        return lock
+    }
+
+    private static func open(_ path: String) throws(KingfisherError) -> FileDescriptor {
+        do throws(StorageError) { return try FileDescriptor.open(path, O_RDONLY) } catch {
+            throw failure(path, error.reason)
+        }
+    }
+
+    package static func failure(_ path: String, _ detail: String) -> KingfisherError {
+        .requestError(reason: .invalidLock(path: path, detail: detail))
     }
 
     /// Returns the images of a file by their URLs, in its order. Throws `invalidLock` (1008). Blocks.
     public static func images(of path: String) throws(KingfisherError) -> [(url: String, image: Image)] {
-        func failure(_ detail: String) -> KingfisherError {
-            .requestError(reason: .invalidLock(path: path, detail: detail))
-        }
         let bytes: [UInt8]?
-        do throws(StorageError) { bytes = try content(of: path) } catch { throw failure(error.reason) }
-        guard let bytes else { throw failure("there is no such file") }
+        do throws(StorageError) { bytes = try content(of: path) } catch { throw failure(path, error.reason) }
+        guard let bytes else { throw failure(path, "there is no such file") }
         do throws(Problem) {
             _ = try ImageLock(bytes)
             var images: [(url: String, image: Image)] = []
@@ -106,7 +122,7 @@ public struct ImageLock: Sendable {
             }
             return images
         } catch {
-            throw failure(error.description)
+            throw failure(path, error.description)
         }
     }
 
