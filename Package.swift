@@ -16,6 +16,8 @@ let optimized =
 /// The same file by file, where the loops are over bytes and no generic code of other files is among them. A change of one
 /// file builds that file alone.
 let optimizedFiles = strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+/// What is not in the loops: small code is read from the disk sooner.
+let small = strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
 let optimizedC = strictC + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
@@ -44,7 +46,7 @@ let package = Package(
             name: "CImageCodecs", cSettings: optimizedC,
             linkerSettings: archives("png16", "jpeg", "webpmux", "webpdemux", "webp", "gif", "z")),
 
-        .target(name: "KFSystem", dependencies: ["CCrypto", "CSystem"], swiftSettings: optimizedFiles),
+        .target(name: "KFSystem", dependencies: ["CSystem"], swiftSettings: optimizedFiles),
         .target(name: "KFImaging", dependencies: ["CImageCodecs"], swiftSettings: optimized),
         .target(
             name: "KFStorage", dependencies: ["KFSystem", "CSQLite", "CCrypto", "CSystem"],
@@ -53,25 +55,25 @@ let package = Package(
         .target(name: "KFNetwork", dependencies: ["KFSystem", "CCurl", "CZlib"], swiftSettings: optimizedFiles),
         .target(
             name: "KFTerms", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork", "CCrypto"],
-            swiftSettings: strict),
+            swiftSettings: small),
         .target(
             name: "KFRemote", dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork"],
-            swiftSettings: strict),
+            swiftSettings: small),
         .target(
             name: "KFLists", dependencies: ["KFTerms", "KFSystem", "KFImaging", "KFStorage", "CZlib", "CArchive"],
             swiftSettings: optimizedFiles),
         .target(
             name: "KFPipeline",
             dependencies: ["KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage", "KFNetwork"],
-            swiftSettings: strict),
+            swiftSettings: small),
         .target(
             name: "KFCore",
             dependencies: ["KFPipeline", "KFLists", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFStorage"],
-            exclude: ["KFCore.docc"], swiftSettings: strict),
+            exclude: ["KFCore.docc"], swiftSettings: small),
         // Foundation costs a start of the program several milliseconds, so that the command does without it.
         .target(name: "KFFoundation", dependencies: ["KFCore", "KFTerms", "KFImaging"], swiftSettings: strict),
-        .target(name: "Command", dependencies: ["KFCore"], swiftSettings: strict),
-        .executableTarget(name: "kf", dependencies: ["Command", "CCommand"], swiftSettings: strict),
+        .target(name: "Command", dependencies: ["KFCore", "KFSystem"], swiftSettings: small),
+        .executableTarget(name: "kf", dependencies: ["Command", "CCommand"], swiftSettings: small),
 
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",

@@ -7,8 +7,8 @@ import KFStorage
 import KFSystem
 import KFTerms
 
-// The names by which programs that import KFCore alone use the types of the modules beneath. The command sees no others:
-// its target depends on KFCore, and no module is re-exported.
+// The names by which programs that import KFCore alone use the types of the modules beneath. The command sees no others
+// but KFSystem's functions on text: its target depends on these two, and no module is re-exported.
 
 // Images, formats and processors.
 public typealias Bitmap = KFImaging.Bitmap
@@ -182,6 +182,7 @@ public typealias CachedFile = KFTerms.CachedFile
 public typealias CacheStoreResult = KFTerms.CacheStoreResult
 public typealias ImageFacts = KFTerms.ImageFacts
 public typealias ContentHash = KFTerms.ContentHash
+public typealias SourceMirror = KFTerms.SourceMirror
 public typealias FetchReason = KFTerms.FetchReason
 public typealias RetrievalWay = KFTerms.RetrievalWay
 public typealias StoredFile = KFTerms.StoredFile

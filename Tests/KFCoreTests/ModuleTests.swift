@@ -16,7 +16,7 @@ struct ModuleTests {
         "KFPipeline": ["KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFNetwork", "KFStorage"],
         "KFCore": ["KFPipeline", "KFLists", "KFRemote", "KFTerms", "KFSystem", "KFImaging", "KFNetwork", "KFStorage"],
         "KFFoundation": ["KFCore", "KFTerms", "KFImaging"],
-        "Command": ["KFCore"],
+        "Command": ["KFCore", "KFSystem"],
         "kf": [],
     ]
 

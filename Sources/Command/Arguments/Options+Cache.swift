@@ -267,7 +267,7 @@ struct ProcessorText: Sendable {
     let problem: String?
 
     init(_ given: Given) {
-        let steps = given.text.split(separator: "|>", omittingEmptySubsequences: false)
+        let steps = given.text.parts(around: "|>")
             .map { (step: Substring) -> String in String(step.drop { $0.isWhitespace }) }
         // The last step may be the format that was written, which is no processor.
         let encoding = steps.last.flatMap { $0.hasPrefix("encode:") ? $0 : nil }

@@ -1,4 +1,5 @@
 import KFCore
+import KFSystem
 
 /// A command: its words, its options, its help, and the code that runs it.
 struct CommandSpec: Sendable {

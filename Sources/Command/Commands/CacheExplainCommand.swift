@@ -1,4 +1,5 @@
 import KFCore
+import KFSystem
 
 struct CacheExplainCommand: Sendable {
     private let sources: CachedSources

@@ -1,4 +1,5 @@
 import KFCore
+import KFSystem
 
 struct CachePathCommand: Sendable {
     private let sources: CachedSources

@@ -1,5 +1,6 @@
 import Glibc
 import KFCore
+import KFSystem
 import Synchronization
 
 struct PrefetchCommand: Sendable {

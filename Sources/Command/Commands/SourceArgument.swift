@@ -1,5 +1,6 @@
 import Glibc
 import KFCore
+import KFSystem
 
 /// A source on the command line: a URL, a path, a data: URI, or `-`.
 enum SourceArgument {

@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import KFSystem
 
 /// A failure reported by libcurl, with the facts that `error` needs to map it to a `TransferError`.
 struct CurlFailure {

@@ -1,4 +1,5 @@
 import CCurl
+import KFSystem
 
 /// A transfer from its start to its result, over all its hops. Confined to the I/O thread.
 ///

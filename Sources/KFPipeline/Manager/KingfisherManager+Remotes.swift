@@ -1,6 +1,7 @@
 import KFNetwork
 import KFRemote
 import KFStorage
+import KFSystem
 import KFTerms
 
 /// The remotes: asked before the source, and told of what came from it.

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// The replacement of a damaged index. Once no process uses it, a new index is built from the readable entries and
 /// takes its place. The objects stay where they are, because callers hold their paths.

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// A check of a whole cache while other processes use it.
 ///

@@ -36,13 +36,21 @@ public struct ContentHash: Sendable, Hashable, CustomStringConvertible {
         }
 
         func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
-            let data = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            // Not the calls in one step: they load OpenSSL's configuration and providers, and link 3 MB.
             return [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
                 switch self {
-                case .md5: MD5(data, bytes.count, buffer.baseAddress)
-                case .sha256: CCrypto.SHA256(data, bytes.count, buffer.baseAddress)
-                case .sha384: SHA384(data, bytes.count, buffer.baseAddress)
-                case .sha512: SHA512(data, bytes.count, buffer.baseAddress)
+                case .md5:
+                    var context = MD5_CTX()
+                    MD5_Init(&context)
+                    MD5_Update(&context, bytes.baseAddress, bytes.count)
+                    MD5_Final(buffer.baseAddress, &context)
+                case .sha256:
+                    SHA256.hash(bytes).withBytes { UnsafeMutableRawBufferPointer(buffer).copyMemory(from: $0) }
+                case .sha384, .sha512:
+                    var context = SHA512_CTX()
+                    if self == .sha384 { SHA384_Init(&context) } else { SHA512_Init(&context) }
+                    SHA512_Update(&context, bytes.baseAddress, bytes.count)
+                    SHA512_Final(buffer.baseAddress, &context)
                 }
                 count = length
             }
