@@ -25,6 +25,7 @@ struct ItemReport: Decodable {
     let sha256: String?
     let httpStatus: Int?
     let attempts: Int?
+    let mirror: String?
     let timings: [String: Double]?
     let error: Failure?
 }

@@ -122,9 +122,16 @@ extension EndToEnd {
         func update() async throws {
             _ = try await prefetch()
             pictures["/b.png"] = "rgba"
+            let copy = try kf.contents("images.lock")
             let update = try await prefetch("--update-lock")
-            #expect(update.status == 0 && update.errors.contains("0 new, 1 changed, 1 as locked"), "\(update)")
+            #expect(update.status == 0 && update.errors.contains("0 new, 1 replaced, 1 as locked"), "\(update)")
+            let told = try "kf: \(server.url("/b.png")): \(hash("rgb")) is now \(hash("rgba"))\n"
+            #expect(update.errors.contains(told), "\(update)")
             #expect(try lock == "# kf images.lock 1\n" + line("/a.png", "grey") + line("/b.png", "rgba"))
+            try kf.home.write("images.lock", copy)
+            let counts = try await prefetch("--update-lock", "--json").objects().last?["lock"] as? [String: Any]
+            let one = try #require((counts?["replaced"] as? [[String: String]])?.first)
+            #expect(try one == ["url": server.url("/b.png"), "old": hash("rgb"), "new": hash("rgba")])
             try kf.home.write("list.txt", server.url("/b.png"))
             let pruned = try await prefetch("--prune-lock", "--json").objects().last?["lock"] as? [String: Int]
             #expect(pruned == ["new": 0, "changed": 0, "as_locked": 1, "dropped": 1])
@@ -202,6 +209,9 @@ extension EndToEnd {
             try await emptyCache()
             let wrong = try await kf.run("fetch", server.url("/b.png"), "--hash", good)
             #expect(wrong.status == 1 && wrong.errors.contains("[2011]"), "\(wrong)")
+            try kf.home.write("list.txt", server.url("/a.png") + "\n" + server.url("/b.png"))
+            let list = try await kf.run("prefetch", "list.txt", "--hash", good, "--json")
+            #expect(try list.status == 1 && list.items().compactMap(\.error?.code) == [2011], "\(list)")
             #expect(try await kf.run("fetch", file, file, "--hash", good).status == 2)
             #expect(try await kf.run("fetch", file, "--hash", "nonsense").status == 2)
         }
@@ -299,6 +309,28 @@ extension EndToEnd {
             let pinned = try await kf.run(
                 ["fetch", server.url("/b.png"), "--hash", try hash("rgb"), "-o", "-"] + remote)
             #expect(pinned.status == 0 && pinned.standardOutput == right, "\(pinned)")
+        }
+
+        @Test("A remote's object serves without its entry, and only if it is right")
+        func objectOfRemote() async throws {
+            let remote = ["--remote", "file://\(kf.home.path("remote").path)"]
+            try FileManager.default.createDirectory(at: kf.home.path("remote"), withIntermediateDirectories: true)
+            _ = try await kf.run(["prefetch", "list.txt", "--remote-write", "-q"] + remote)
+            try FileManager.default.removeItem(at: kf.home.path("remote/kf1/ac"))
+            try await emptyCache()
+            let count = server.requests.count
+            let pinned = ["fetch", server.url("/b.png"), "--hash", try hash("rgb"), "--json"] + remote
+            let item = try await kf.run(pinned + ["-o", "b.png"]).item()
+            #expect(item.status == "pinned" && server.requests.count == count, "\(item)")
+            #expect(try kf.contents("b.png") == FixturesDirectory.named("png/rgb.png").data)
+            let copies = ["--variant", "a=resize:2x", "--variant", "b=blur:1", "--output-dir", "."]
+            let small = try await kf.run(pinned + copies)
+            #expect(try small.items().map(\.status) == ["pinned", "pinned"] && kf.cachedObjects().isEmpty, "\(small)")
+            for path in TemporaryDirectory.files(in: kf.home.path("remote")) where path.contains("/cas/") {
+                try kf.home.write("remote/\(path)", "damaged")
+            }
+            let fetched = try await kf.run(pinned).item()
+            #expect(fetched.status == "fetched" && server.requests.count == count + 1, "\(fetched)")
         }
 
         @Test("A cache is checked and cleaned by a lock, and filled with a hash")

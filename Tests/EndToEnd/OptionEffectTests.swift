@@ -27,6 +27,7 @@ extension EndToEnd {
                 "strip-metadata",
             ],
             "IdentityTests": ["netrc", "user"],
+            "MirrorTests": ["mirror"],
             "NetworkFault": ["max-time"],
             "NetworkOptionTests": [
                 "allow-failures", "cert", "cert-key", "limit-rate", "on-failure", "alternative", "cache-policy",

@@ -172,6 +172,8 @@ enum SecretValue: Sendable {
     /// The value of a header, without its name.
     case header
     case userInfo
+    /// The user info of the URL behind `=`.
+    case userInfoOfSecond
 
     private static let mark = "•••"
 
@@ -184,6 +186,9 @@ enum SecretValue: Sendable {
         case .userInfo:
             guard let part = Self.userInfo(of: value) else { return value }
             return value[..<part.lowerBound] + Self.mark + value[part.upperBound...]
+        case .userInfoOfSecond:
+            let mark = value.firstRange(of: "=http")?.lowerBound ?? value.startIndex
+            return value[..<mark] + Self.userInfo.hidden(in: String(value[mark...]))
         }
     }
 

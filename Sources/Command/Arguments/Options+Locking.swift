@@ -2,12 +2,12 @@ import KFCore
 
 /// The hashes that images must have.
 extension Options {
-    static let locking: [OptionSpec] = [lock.spec, frozen.spec, updateLock.spec, pruneLock.spec]
+    static let locking: [OptionSpec] = [hash.spec, lock.spec, frozen.spec, updateLock.spec, pruneLock.spec]
 
     static let hash = Option<ContentHash?>(
         "hash", .cache, value: "HASH",
         .one("a hash such as sha256-BASE64, sha256:HEX or 64 hexadecimal digits") { ContentHash($0) },
-        commandLineAlone: true,
+        excludes: [hashColumn.name], commandLineAlone: true,
         help: "Accept only this hash (sha256-BASE64 or hex)")
     static let lock = Option<String?>(
         "lock", .cache, value: "FILE", .one(.text(needs: "a file such as images.lock")),

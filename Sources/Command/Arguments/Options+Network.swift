@@ -6,7 +6,8 @@ import KFCore
 /// value into the request's options.
 extension Options {
     static let network: [OptionSpec] = [
-        jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, alternative.spec, onFailure.spec,
+        jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, mirror.spec, alternative.spec,
+        onFailure.spec,
         allowFailures.spec, header.spec, user.spec,
         netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, cert.spec, certKey.spec, trustedHost.spec,
         maxRedirects.spec,
@@ -41,6 +42,23 @@ extension Options {
                 }
             }),
         byDefault: "exponential:1s", help: "Delay between retries: 3s, accumulated:3s or exponential:1s")
+    static let mirror = Option(
+        "mirror", .network, value: "FROM=TO",
+        .each(
+            ValueReader<SourceMirror> { (given) throws(UsageError) in
+                // An equals sign may be part of a path.
+                guard let mark = given.text.firstRange(of: "=http") else {
+                    throw given.wrong("FROM=TO, two URLs such as https://a.example/img=https://mirror.example/img")
+                }
+                let place = given.text[mark.lowerBound...].dropFirst()
+                do throws(KingfisherError) {
+                    return try SourceMirror(of: String(given.text[..<mark.lowerBound]), at: String(place))
+                } catch {
+                    throw UsageError(message: "--mirror: \(error.message)\(given.origin.note)")
+                }
+            }),
+        secret: .userInfoOfSecond,
+        help: "Ask TO before FROM for URLs that begin with FROM; no credentials of FROM go there")
     static let alternative = Option(
         "alternative", .network, value: "URL|FILE",
         .each(

@@ -18,8 +18,8 @@ enum CommandTable {
         "fetch", summary: "Fetch images, from the cache when possible", operands: "SOURCE...",
         options: join(
             [Options.show.spec, Options.output.spec, Options.remoteName.spec], Options.copies, Options.processing,
-            [Options.key.spec, Options.hash.spec],
-            Options.caching, Options.locking, [Options.negativeTTL.spec], Options.network, Options.retrieving),
+            [Options.key.spec], Options.caching, Options.locking, [Options.negativeTTL.spec], Options.network,
+            Options.retrieving),
         examples: [
             "kf fetch https://example.com/cat.jpg",
             "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",

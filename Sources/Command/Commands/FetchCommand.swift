@@ -147,8 +147,7 @@ struct FetchCommand: Sendable {
         var reports: [ItemReport] = []
         do {
             let source = try SourceArgument.source(text, key: settings.key)
-            let request = settings.options.request
-            let pin = try settings.lock?.pin(of: source, request)
+            let pin = try settings.lock?.pin(of: source)
             var results: [RetrieveImageResult] = []
             for variant in settings.variants {
                 guard let result = try manager.retrieveCachedImage(with: source, options: variant.options, pin: pin)
@@ -157,7 +156,7 @@ struct FetchCommand: Sendable {
                 }
                 results.append(result)
             }
-            if let first = results.first { settings.lock?.note(first, request) }
+            if let first = results.first { settings.lock?.note(first) }
             let claim = claim(source, index)
             for (form, result) in results.enumerated() {
                 var report = ItemReport(

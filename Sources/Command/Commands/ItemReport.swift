@@ -119,6 +119,9 @@ struct ItemReport: Sendable {
             JSONField.ifPresent("redirects", "The URLs that redirected, in their order, without user info.") {
                 $0.redirects.isEmpty ? nil : $0.redirects
             },
+            JSONField.ifPresent("mirror", "The URL of the --mirror that brought or confirmed the image.") {
+                $0.result?.response?.mirror
+            },
             JSONField.ifPresent("alternative", "The --alternative that brought the image.") { $0.alternative },
             JSONField(
                 "timings",
@@ -204,6 +207,7 @@ struct ItemReport: Sendable {
         }
         let redirects = redirects(of: result)
         if !redirects.isEmpty { text += ", redirected by \(redirects.joined(separator: ", "))," }
+        if let mirror = result.response?.mirror { text += ", from the mirror \(RequestURL.redacted(mirror))," }
         if let alternative = alternative(of: result) { text += ", from the alternative \(alternative)," }
         return Terminal.visible(text)
     }

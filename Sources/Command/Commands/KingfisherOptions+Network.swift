@@ -35,6 +35,15 @@ extension KingfisherOptions {
         var retry = DelayRetryStrategy(maxRetryCount: count, retryInterval: try arguments[Options.retryDelay])
         if try arguments[Options.verbose] { retry.onRetry = { WaitReport.tell($0, $1, of: count) } }
         retryStrategy = retry
+        request.mirrors = try arguments[Options.mirror]
+        if !request.mirrors.isEmpty {
+            let common = try CommonSettings(arguments, allowsNoCache: true)
+            request.onMirrorFailure = { mirror, error in
+                // A mirror may lack what its source has.
+                if let status = error.httpStatus, [404, 410].contains(status), !common.verbose { return }
+                common.warn("\(error.message), so that its source is asked", about: "the mirror \(mirror.redacted)")
+            }
+        }
         alternativeSources = try arguments[Options.alternative]
     }
 

@@ -113,11 +113,10 @@ struct RetrievalSettings: Sendable {
         }
         let (isFrozen, updates) = (try arguments[Options.frozen], try arguments[Options.updateLock])
         let prunes = try arguments[Options.pruneLock]
-        let ignored = request.ignoresQuery ? "all" : request.ignoredParameters.sorted().joined(separator: ",")
         do throws(KingfisherError) {
             return try LockedRun(
                 path: path, mode: isFrozen ? .frozen : updates ? .updating : .adding,
-                prunes: prunes, ignoredParameters: ignored.isEmpty ? nil : ignored)
+                prunes: prunes, request: request)
         } catch {
             throw UsageError(message: "--lock: \(error.message)")
         }
@@ -132,7 +131,12 @@ struct RetrievalSettings: Sendable {
         }
         let counts = lock.counts
         if !common.quiet, !common.json {
-            var parts = ["\(counts.new) new", "\(counts.changed) changed", "\(counts.asLocked) as locked"]
+            let replacements = lock.replacements
+            for one in replacements.prefix(common.verbose ? .max : 10) {
+                Terminal.printError("kf: \(Terminal.visible(one.url)): \(one.old) is now \(one.new)")
+            }
+            let changed = "\(counts.changed) \(lock.mode == .updating ? "replaced" : "changed")"
+            var parts = ["\(counts.new) new", changed, "\(counts.asLocked) as locked"]
             if counts.pruned > 0 { parts.append("\(counts.pruned) dropped") }
             Terminal.printError("kf: \(lock.path): \(parts.joined(separator: ", "))")
         }
@@ -142,13 +146,23 @@ struct RetrievalSettings: Sendable {
     /// The member of a summary with the counts of the lock.
     static func lockCounts<Record>(_ lock: @escaping @Sendable (Record) -> LockedRun?) -> JSONField<Record> {
         JSONField.ifPresent(
-            "lock", "With --lock: the numbers of images that are new, changed, as_locked and dropped."
-        ) { lock($0).map { JSONObject(part: $0.counts, countFields) } }
+            "lock",
+            "With --lock: the numbers of images that are new, changed, as_locked and dropped; with --update-lock also "
+                + "replaced, each url with its old and new hash."
+        ) { lock($0).map { JSONObject(part: $0, lockFields) } }
     }
 
-    private static let countFields: [JSONField<LockedRun.Counts>] = [
-        JSONField("new", nil) { $0.new }, JSONField("changed", nil) { $0.changed },
-        JSONField("as_locked", nil) { $0.asLocked }, JSONField("dropped", nil) { $0.pruned },
+    private static let lockFields: [JSONField<LockedRun>] = [
+        JSONField("new", nil) { $0.counts.new }, JSONField("changed", nil) { $0.counts.changed },
+        JSONField("as_locked", nil) { $0.counts.asLocked }, JSONField("dropped", nil) { $0.counts.pruned },
+        JSONField.ifPresent("replaced", nil) { run in
+            run.mode == .updating ? run.replacements.map { JSONObject(part: $0, replacementFields) } : nil
+        },
+    ]
+
+    private static let replacementFields: [JSONField<LockedRun.Replacement>] = [
+        JSONField("url", nil) { $0.url }, JSONField("old", nil) { $0.old.description },
+        JSONField("new", nil) { $0.new.description },
     ]
 
     /// Refuses an image in place of those that fail where no file is written.

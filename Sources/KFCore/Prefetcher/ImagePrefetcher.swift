@@ -220,7 +220,7 @@ public final class ImagePrefetcher: Sendable {
         var flying = PrefetchFlights(manager, forms, inbox, configuration.lock)
         /// Counts the end of an item, and tells it.
         func end(_ outcome: consuming PrefetchOutcome) {
-            configuration.lock?.note(outcome, forms[0].value.request)
+            configuration.lock?.note(outcome)
             run.count(outcome)
             each(.ended(outcome, run.progress))
         }

@@ -23,7 +23,7 @@ public final class LockedRun: Sendable {
     public struct Counts: Sendable {
         /// The images that were added.
         public fileprivate(set) var new = 0
-        /// The images that are others than the lock says.
+        /// The images that are others than the lock says, and were refused, unless the run updates the lock.
         public fileprivate(set) var changed = 0
         /// The images that are as the lock says.
         public fileprivate(set) var asLocked = 0
@@ -43,39 +43,49 @@ public final class LockedRun: Sendable {
     /// The changes that the run may make.
     public let mode: Mode
     private let lock: ImageLock
-    private let ignoredParameters: String?
+    /// The request, if its keys lack a part of the URLs.
+    private let shortening: RequestOptions?
     private let prunes: Bool
     private let state: Mutex<State>
 
-    /// Reads the lock, which may be missing unless it is frozen. `ignoredParameters` are those of the run's keys, as the
-    /// header names them. With `prunes`, images that the run does not name are removed at its end.
+    /// Reads the lock, which may be missing unless it is frozen. `request` has the run's options for keys. With `prunes`,
+    /// images that the run does not name are removed at its end.
     public init(
-        path: String, mode: Mode = .adding, prunes: Bool = false, ignoredParameters: String? = nil
+        path: String, mode: Mode = .adding, prunes: Bool = false, request: RequestOptions = RequestOptions()
     ) throws(KingfisherError) {
         func failure(_ detail: String) -> KingfisherError { ImageLock.failure(path, detail) }
         let found = try ImageLock.read(path)
         if found == nil, mode == .frozen { throw failure("there is no such file, and it is frozen") }
         lock = found ?? ImageLock()
         if mode != .frozen, let problem = ImageLock.obstacle(to: path) { throw failure(problem) }
-        if lock.count > 0, lock.ignoredParameters != ignoredParameters {
-            let (theirs, ours) = (lock.ignoredParameters ?? "none", ignoredParameters ?? "none")
+        let ignored = Self.ignoredParameters(request)
+        if lock.count > 0, lock.ignoredParameters != ignored {
+            let (theirs, ours) = (lock.ignoredParameters ?? "none", ignored ?? "none")
             throw failure("its URLs lack other query parameters (\(theirs)) than those of this run (\(ours))")
         }
-        (self.path, self.mode, self.prunes, self.ignoredParameters) = (path, mode, prunes, ignoredParameters)
+        (self.path, self.mode, self.prunes) = (path, mode, prunes)
+        shortening = ignored == nil && request.cacheKeyFilter == nil ? nil : request
         state = Mutex(State(named: prunes ? [Bool](repeating: false, count: lock.count) : []))
     }
 
     /// Returns the name of a source in the lock: the URL in the normal form of cache keys, without what identifies the
     /// requester. Nil for a source that is not fetched.
-    static func name(of source: Source, _ request: RequestOptions) -> String? {
+    private func name(of source: Source) -> String? {
         guard case .network(let resource) = source else { return nil }
-        return request.keyText(of: resource.downloadURL)
+        return shortening?.keyText(of: resource.downloadURL) ?? resource.downloadURL.text
+    }
+
+    /// The query parameters that keys lack, as the header of a lock names them.
+    private static func ignoredParameters(_ request: RequestOptions) -> String? {
+        if request.ignoresQuery { return "all" }
+        let names = request.ignoredParameters.sorted().joined(separator: ",")
+        return names.isEmpty ? nil : names
     }
 
     /// Returns the hash that an image must have; nil if it may be any. Throws `notLocked` (1009) if the frozen lock lacks
     /// it.
-    package func pin(of source: Source, _ request: RequestOptions) throws(KingfisherError) -> ContentHash? {
-        guard let name = Self.name(of: source, request) else { return nil }
+    package func pin(of source: Source) throws(KingfisherError) -> ContentHash? {
+        guard let name = name(of: source) else { return nil }
         guard let row = lock.row(of: name) else {
             if mode == .frozen { throw .requestError(reason: .notLocked(path: path)) }
             return nil
@@ -85,28 +95,30 @@ public final class LockedRun: Sendable {
     }
 
     /// Notes the end of an item.
-    func note(_ outcome: PrefetchOutcome, _ request: RequestOptions) {
+    func note(_ outcome: PrefetchOutcome) {
         if case .responseError(reason: .unexpectedContent)? = outcome.error {
             return state.withLock { $0.counts.changed += 1 }
         }
         guard case .success(let source) = outcome.item.source else { return }
         switch outcome.ending {
-        case .skipped(let files): if let file = files.first { note(source, request, file.entry.originalContent) }
+        case .skipped(let files): if let file = files.first { note(source, file.entry.originalContent) }
         case .retrieved(let results):
             for case .success(let image) in results.lazy.map(\.image).prefix(1) {
-                note(source, request, image.original)
+                note(source, image.original)
             }
         case .failed, .notTried: break
         }
     }
 
     /// Notes an image that was retrieved.
-    public func note(_ result: RetrieveImageResult, _ request: RequestOptions) {
-        note(result.originalSource, request, result.original)
+    public func note(_ result: RetrieveImageResult) {
+        note(result.originalSource, result.original)
     }
 
-    private func note(_ source: Source, _ request: RequestOptions, _ original: (digest: Digest, bytes: Int64?)?) {
-        guard let name = Self.name(of: source, request) else { return }
+    private func note(_ source: Source, _ original: (digest: Digest, bytes: Int64?)?) {
+        guard let name = name(of: source) else { return }
+        // What a frozen lock lacks has failed.
+        if mode == .frozen { return state.withLock { $0.counts.asLocked += 1 } }
         let row = lock.row(of: name)
         // A pin has been compared already.
         if let row, mode != .updating {
@@ -131,6 +143,25 @@ public final class LockedRun: Sendable {
         }
     }
 
+    /// A line that the run replaces.
+    public struct Replacement: Sendable {
+        /// The URL in the lock.
+        public let url: String
+        /// The hash that it had.
+        public let old: ContentHash
+        /// The hash of what is served now.
+        public let new: ContentHash
+    }
+
+    /// The lines that the run replaces, by URL.
+    public var replacements: [Replacement] {
+        let changes = state.withLock { $0.changes }
+        return changes.compactMap { url, change in
+            guard case .replace(let image) = change, let row = lock.row(of: url) else { return nil }
+            return Replacement(url: url, old: lock.image(row).hash, new: image.hash)
+        }.sorted { $0.url < $1.url }
+    }
+
     /// The numbers so far.
     public var counts: Counts { state.withLock { $0.counts } }
 
@@ -144,7 +175,7 @@ public final class LockedRun: Sendable {
         }
         if changes.isEmpty, named.allSatisfy(\.self) { return }
         // Lines that other processes have added meanwhile are kept.
-        try ImageLock.merge(changes, into: path, ignoredParameters: ignoredParameters) { url in
+        try ImageLock.merge(changes, into: path, ignoredParameters: shortening.flatMap(Self.ignoredParameters)) { url in
             named.isEmpty || lock.row(of: url).map { named[$0] } ?? true
         }
     }

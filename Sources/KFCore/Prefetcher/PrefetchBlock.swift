@@ -48,7 +48,7 @@ struct PrefetchWish: Sendable {
             do throws(KingfisherError) {
                 let source = try item.source.get()
                 var pin = item.facts.hash
-                if pin == nil, let lock { pin = try lock.pin(of: source, forms[0].value.request) }
+                if pin == nil, let lock { pin = try lock.pin(of: source) }
                 var retrievals: [Retrieval] = []
                 retrievals.reserveCapacity(forms.count)
                 for form in forms {

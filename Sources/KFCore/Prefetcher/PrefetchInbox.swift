@@ -81,7 +81,7 @@ struct PrefetchFlights {
             if retrievals.isEmpty, case .success(let source) = wishes[index].item.source {
                 let item = wishes[index].item
                 // An item that the lock refuses is never postponed.
-                let locked = bestEffort { try lock?.pin(of: source, forms[0].value.request) } ?? nil
+                let locked = bestEffort { try lock?.pin(of: source) } ?? nil
                 retrievals = forms.map {
                     Retrieval(source, item.options($0), manager.cache, pin: item.facts.hash ?? locked)
                 }

@@ -18,16 +18,16 @@ extension PendingBytes {
         }
     }
 
-    /// Checks a body from an origin, a provider or a remote: whether it is a whole image, and the one that a remote's
-    /// entry describes and whose hash is `digest`. A staged file is mapped, and the memory of bytes that were read is
+    /// Checks a body from an origin, a provider or a remote: whether it is a whole image, `object`, whose hash is
+    /// `digest`, and the one that a remote's entry describes. A staged file is mapped, and the memory of bytes that were read is
     /// released.
     func checked(
-        by inspector: ImageInspector, as expected: RemoteEntry? = nil, digest: Digest? = nil
+        by inspector: ImageInspector, _ object: Digest? = nil, as expected: RemoteEntry? = nil, digest: Digest? = nil
     ) throws(KingfisherError) -> ImageInspector.Findings {
         func differs(_ what: String) -> KingfisherError {
             .responseError(reason: .damagedImage(detail: "its \(what) differs"))
         }
-        if let expected, size != expected.size || digest != expected.object { throw differs("hash") }
+        if digest != object || size != expected?.size ?? size { throw differs("hash") }
         let findings: Result<ImageInspector.Findings, KingfisherError>
         switch self {
         case .memory(let bytes):

@@ -7,6 +7,8 @@ struct DownloadOrder: Sendable {
     let url: RequestURL
     let terms: DownloadTerms
     var condition: RequestCondition?
+    /// Whether the URL is that of a mirror.
+    var isForMirror = false
     /// Whether the retry strategy has asked for the transfer.
     var isRetry = false
     /// Called with the bytes as they arrive. A call with a tap has a transfer of its own.
@@ -24,8 +26,13 @@ extension DownloadOrder {
     /// Requires a job whose source is a URL.
     init(_ job: ImageJob, _ url: RequestURL) {
         let (retrieval, asking, isRetry) = job.state.withLock { ($0.retrieval, $0.asking, $0.retried > 0) }
+        let mirror = asking.mirror(of: retrieval)
+        let condition = asking.condition(retrieval)
         self.init(
-            url: url, terms: retrieval.box.download, condition: asking.condition(retrieval), isRetry: isRetry,
+            url: mirror ?? url, terms: mirror.flatMap { _ in retrieval.box.mirrored } ?? retrieval.box.download,
+            // The validators of the source mean nothing to a mirror.
+            condition: mirror == nil || condition?.place != nil ? condition : nil, isForMirror: mirror != nil,
+            isRetry: isRetry,
             tap: retrieval.tap, retrieval: retrieval, commits: asking.commits, delegate: job.downloader.delegate,
             responder: job.downloader.authenticationChallengeResponder)
     }
@@ -42,6 +49,7 @@ final class DownloadKey: Hashable, Sendable {
     let condition: RequestCondition?
     /// The cache whose files receive the body.
     let cache: ObjectIdentifier?
+    let isForMirror: Bool
     let delegate: ObjectIdentifier?
     let responder: ObjectIdentifier?
     /// A unique number for a call that shares no transfer, otherwise 0.
@@ -52,7 +60,7 @@ final class DownloadKey: Hashable, Sendable {
     /// Creates the key of an order for a downloader.
     init(_ order: DownloadOrder, _ downloader: ImageDownloader, unique: UInt64) {
         self.downloader = ObjectIdentifier(downloader)
-        (url, terms, condition) = (order.url, order.terms, order.condition)
+        (url, terms, condition, isForMirror) = (order.url, order.terms, order.condition, order.isForMirror)
         cache = order.retrieval.map { ObjectIdentifier($0.originals) }
         delegate = order.delegate.map { ObjectIdentifier($0) }
         responder = order.responder.map { ObjectIdentifier($0) }
@@ -66,7 +74,8 @@ final class DownloadKey: Hashable, Sendable {
     static func == (a: DownloadKey, b: DownloadKey) -> Bool {
         a.hash == b.hash && a.unique == b.unique && a.url.text == b.url.text && a.downloader == b.downloader
             && a.cache == b.cache && a.delegate == b.delegate && a.responder == b.responder
-            && a.condition == b.condition && a.terms.isAlike(b.terms) && a.hasSameRequest(as: b)
+            && a.condition == b.condition && a.isForMirror == b.isForMirror && a.terms.isAlike(b.terms)
+            && a.hasSameRequest(as: b)
     }
 
     /// The digests are made only where two calls with other options want one URL.

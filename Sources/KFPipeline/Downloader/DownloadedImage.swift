@@ -22,6 +22,8 @@ final class DownloadedImage: Sendable {
     let stores: OrderBook
     /// The entry of the remote that it came from; nil if it came from its source.
     let entry: RemoteEntry?
+    /// How it came: fetched, from a remote, or from one without an entry for it (pinned).
+    let way: RetrievalWay
     /// The stores of results made from it, until all waiters have received it; nil afterwards.
     private let made = Mutex<[OrderBook]?>([])
     private let known = Mutex<Digest?>(nil)
@@ -31,7 +33,8 @@ final class DownloadedImage: Sendable {
     init(
         _ bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?, url: RequestURL? = nil,
         isPersonal: Bool = false,
-        flight: FlightHold?, stores: OrderBook, entry: RemoteEntry? = nil
+        flight: FlightHold?, stores: OrderBook, entry: RemoteEntry? = nil,
+        way: RetrievalWay = .fetched
     ) {
         pending = Mutex(bytes)
         self.findings = findings
@@ -40,8 +43,11 @@ final class DownloadedImage: Sendable {
         self.isPersonal = isPersonal
         self.flight = flight
         self.stores = stores
-        self.entry = entry
+        (self.entry, self.way) = (entry, way)
     }
+
+    /// Whether the image and what is made from it may be stored.
+    var isKept: Bool { !isPersonal && way != .pinned && !findings.warnings.contains(where: \.isDamage) }
 
     /// The bytes, in memory or in a file of the cache.
     var bytes: PendingBytes { pending.withLock { $0 } }

@@ -231,7 +231,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     ) {
         guard let sink else { return }
         site.circuits.noteAnswer(from: request.url.host)
-        let facts = ResponseFacts(response)
+        var facts = ResponseFacts(response)
+        if order.isForMirror { facts.mirror = order.url.text }
         func tellEnd(_ error: KingfisherError?) {
             delegate?.imageDownloader(didFinishDownloadingImageFor: request.url, with: facts, error: error)
         }

@@ -85,6 +85,15 @@ extension KingfisherManager {
     /// Handles a failed source: the retry strategy decides first, then a stale entry may serve, then the next source is
     /// tried.
     private func failedSource(_ job: ImageJob, _ failure: Failure, _ turn: inout Turn) {
+        if !failure.error.isCancellation, !failure.error.isCacheFailure,
+            let mirror = failure.asking.mirror(of: job.retrieval)
+        {
+            job.retrieval.options.request.onMirrorFailure?(mirror, failure.error)
+            var next = failure.asking
+            next.failedMirrors += 1
+            if job.enter(.fetching(next)) { turn.jobs.append(job) }
+            return
+        }
         guard !failure.error.isCancellation, let strategy = job.retrieval.options.retryStrategy else {
             return settle(job, .stop, failure, &turn)
         }
@@ -107,6 +116,9 @@ extension KingfisherManager {
             retrieval.options.retryStrategy?.willRetry(
                 Self.context(job, failure.error), after: max(delay, rest ?? .zero))
             job.state.withLock { $0.retried += 1 }
+            var again = failure.asking
+            again.failedMirrors = 0
+            guard job.enter(.fetching(again)) else { return }
             return turn.rests.append(RestQueue.Wish(job: job, span: delay, work: failure.work))
         }
         guard let refusal = failure.refusal,
@@ -161,8 +173,7 @@ extension KingfisherManager {
     /// Processes the body as requested, and orders the stores of original and result.
     private func finish(_ image: DownloadedImage, _ job: ImageJob, _ turn: inout Turn) {
         let before = job.retrieval
-        let isDamaged = image.findings.warnings.contains(where: \.isDamage)
-        let retrieval = (image.isPersonal || isDamaged ? before.unstored : before).placed(by: image.response)
+        let retrieval = (image.isKept ? before : before.unstored).placed(by: image.response)
         let asking = job.state.withLock { state in
             state.retrieval = retrieval
             return state.asking
@@ -171,7 +182,7 @@ extension KingfisherManager {
             image.entry.map { retrieval.origin(of: $0) }
             ?? image.response.map { OriginFacts($0, retrieval, now: cache.now) }
         var ending = ImageEnding(
-            retrieval, asked: job.asked, image.entry == nil ? .fetched : .remote,
+            retrieval, asked: job.asked, image.way,
             .bytes(image.bytes, image.format, image.info.map(PixelFacts.init)), origin: origin)
         ending.flight = image.flight
         ending.facts.isPersonal = image.isPersonal

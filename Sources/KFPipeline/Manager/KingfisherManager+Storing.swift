@@ -45,7 +45,7 @@ extension KingfisherManager {
     func keepOriginal(of image: DownloadedImage, _ ending: inout ImageEnding, _ job: ImageJob) -> [StoreOrder] {
         let retrieval = ending.retrieval
         var group = keepServed(job)
-        guard retrieval.keepsOriginal, !image.isPersonal, retrieval.mayStore(ending.origin, now: cache.now) else {
+        guard retrieval.keepsOriginal, image.isKept, retrieval.mayStore(ending.origin, now: cache.now) else {
             return group
         }
         do throws(KingfisherError) {

@@ -134,7 +134,7 @@ extension KingfisherManager {
         do throws(KingfisherError) {
             let original = VariantOriginal(
                 bytes: try image.bytes.load(), format: image.format, digest: try image.digest(stored: ending.original),
-                isStored: !image.isPersonal && !image.findings.warnings.contains(where: \.isDamage))
+                isStored: image.isKept)
             makeVariants(of: original, ending, group, job, &turn)
         } catch {
             turn.store(group, urgent: !ending.retrieval.options.batchesStores)
@@ -233,7 +233,7 @@ extension Retrieval {
 
 extension RetrievalWay {
     /// The way of the results that are made of an original that came this way.
-    fileprivate var ofResults: RetrievalWay { [.fetched, .remote, .stale].contains(self) ? self : .derived }
+    fileprivate var ofResults: RetrievalWay { [.fetched, .remote, .stale, .pinned].contains(self) ? self : .derived }
 }
 
 extension OptionsBox {

@@ -14,7 +14,7 @@ extension Retrieval {
 
     /// Returns the digest of the URL that gave a response; nil if the key contains that URL.
     func place(of response: ResponseFacts) -> String? {
-        response.redirects.isEmpty ? namedPlace : RequestCondition.digest(of: response.url)
+        response.redirects.isEmpty && response.mirror == nil ? namedPlace : RequestCondition.digest(of: response.url)
     }
 
     /// Returns the condition of a request that revalidates an entry; nil if the entry has no validator, or if that may be

@@ -161,6 +161,8 @@ package final class OptionsBox: Sendable {
     /// The part of the cache key beside the source's key.
     package let identifier: String
     let download: DownloadTerms
+    /// The terms for mirrors; nil without any.
+    let mirrored: DownloadTerms?
     package let result: ResultTerms
 
     package init(_ given: KingfisherOptions) {
@@ -169,6 +171,11 @@ package final class OptionsBox: Sendable {
         identifier = options.identifier
         download = DownloadTerms(
             options.request, options.inspector, acceptsEverySuccess: options.cachePolicy == .http)
+        mirrored =
+            options.request.mirrors.isEmpty
+            ? nil
+            : DownloadTerms(
+                options.request.forMirrors, options.inspector, acceptsEverySuccess: options.cachePolicy == .http)
         result = ResultTerms(options.processing, options.cacheSerializer, options.imageModifier)
     }
 

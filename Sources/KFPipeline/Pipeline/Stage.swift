@@ -40,6 +40,14 @@ package struct Asking: Sendable {
     var answer = Sight.Answer.unknown
     /// Whether the request is unconditional despite an expired file, because its entry has gone.
     var isUnconditional = false
+    /// The number of mirrors that have failed.
+    var failedMirrors = 0
+
+    /// The URL of the mirror that is to be asked next; nil if that is the URL of the source.
+    func mirror(of retrieval: Retrieval) -> RequestURL? {
+        guard retrieval.box.mirrored != nil, case .network(let resource) = retrieval.source else { return nil }
+        return retrieval.options.request.mirrored(resource.downloadURL).dropFirst(failedMirrors).first
+    }
 
     func after(_ stale: FoundFile?) -> Asking {
         var asking = self

@@ -24,9 +24,11 @@ struct RemoteKey: Hashable, Sendable {
 ///
 /// A worker takes the step out, and puts in the next one before anything can bring the read back to a worker.
 final class RemoteRead: SharedWork, RemoteWaiter {
-    /// An entry whose object is read. A class, because an entry is wide.
+    /// An object that is read. A class, because an entry is wide.
     private final class Find: Sendable {
-        let entry: RemoteEntry
+        /// Its entry; nil for the pinned object of a remote that has no entry for it.
+        let entry: RemoteEntry?
+        let object: Digest
         let key: EntryKey
         let remote: Remote
         /// Whether it is expired, so that its origin is asked whether it is still right.
@@ -34,9 +36,18 @@ final class RemoteRead: SharedWork, RemoteWaiter {
 
         init(_ entry: RemoteEntry, _ key: EntryKey, _ remote: Remote, isStale: Bool = false) {
             self.entry = entry
+            object = entry.object
             self.key = key
             self.remote = remote
             self.isStale = isStale
+        }
+
+        init(pinned object: Digest, _ key: EntryKey, _ remote: Remote) {
+            entry = nil
+            self.object = object
+            self.key = key
+            self.remote = remote
+            isStale = false
         }
     }
 
@@ -195,6 +206,9 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             found.append(entry.flatMap { retrieval.accepts($0) ? $0 : nil })
         }
         if let usable = choose(found, of: remote) { return find(usable, &turn) }
+        if !hasFailed, !isForTarget, let object = retrieval.pin?.digest {
+            return find(Find(pinned: object, retrieval.original, remote), &turn)
+        }
         if hasFailed, triesAgain() { search.withLock { $0.remotes = [remote] + $0.remotes } }
         askNext(&turn)
     }
@@ -217,7 +231,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     }
 
     private func find(_ find: Find, _ turn: inout Turn) {
-        let share = min(find.entry.size, Int64(BodySink.memoryLimit))
+        let share = min(find.entry?.size ?? .max, Int64(BodySink.memoryLimit))
         let hasRoom = search.withLock { search in
             search.step = .room(find)
             defer { search.room = search.room ?? share }
@@ -228,21 +242,22 @@ final class RemoteRead: SharedWork, RemoteWaiter {
 
     /// Reads the object from the disk cache if it has it, else from the remote.
     private func readObject(_ find: Find, passingOverCache: Bool = false, _ turn: inout Turn) {
-        let entry = find.entry
-        if !passingOverCache {
+        if !passingOverCache, find.entry != nil {
             let sink = sink(for: find)
             // If the cached object cannot be copied, the remote serves it.
             if bestEffort({ try copy(find, to: sink) }) == true { return check(sink, find, isLocal: true, &turn) }
         }
         search.withLock { $0.expect(1, .object(find, sink(for: find))) }
         turn.requests.append(
-            CacheLayerRequest(.read, .object, entry.object.hex, limit: entry.size, of: find.remote, for: self))
+            CacheLayerRequest(
+                .read, .object, find.object.hex, limit: find.entry?.size ?? retrieval.options.request.maxBytes,
+                of: find.remote, for: self))
     }
 
     /// Copies the object from the disk cache. Returns false if there is no such object of this size. Blocks.
     private func copy(_ find: Find, to sink: BodySink) throws -> Bool {
-        guard let storage = place(of: find).alreadyOpen, let file = try storage.openObject(find.entry.object),
-            try Int64(file.status().st_size) == find.entry.size
+        guard let storage = place(of: find).alreadyOpen, let file = try storage.openObject(find.object),
+            try Int64(file.status().st_size) == find.entry?.size
         else { return false }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 64)
         defer { buffer.deallocate() }
@@ -260,19 +275,21 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     private func sink(for find: Find) -> BodySink {
         let store =
             retrieval.options.cacheMemoryOnly ? nil : BodyStore(cache: place(of: find), key: find.key.source)
-        let sink = BodySink(store, url: "", request: { [object = find.entry.object] in object }, resumed: nil)
-        sink.begin(ResponseHead(status: 200, framing: .length(find.entry.size)))
+        let sink = BodySink(store, url: "", request: { [object = find.object] in object }, resumed: nil)
+        sink.begin(ResponseHead(status: 200, framing: find.entry.map { .length($0.size) } ?? .untilClose))
         return sink
     }
 
     private func take(_ find: Find, _ sink: BodySink, _ answer: CacheLayerAnswer, _ turn: inout Turn) {
-        let entry = find.entry
         var hasFailed = false
         switch answer {
         case .done, .exists, .locked: return check(sink, find, isLocal: false, &turn)
-        case .absent: noteDamage("an entry whose image is missing", .entry, entry.name, find.remote)
+        case .absent:
+            if let entry = find.entry {
+                noteDamage("an entry whose image is missing", .entry, entry.name, find.remote)
+            }
         case .refusedBlob:
-            noteDamage("an image of another length than its entry says", .object, entry.object.hex, find.remote)
+            noteDamage("an image of another length than its entry says", .object, find.object.hex, find.remote)
         case .failed, .refused, .busy:
             tier.log.count(\.errors)
             hasFailed = true
@@ -294,21 +311,22 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             {
                 bytes = .staged(staged)
             }
-            let findings = try body.checked(by: inspector, as: entry, digest: try bytes.digest())
+            let findings = try body.checked(by: inspector, find.object, as: entry, digest: try bytes.digest())
             tier.log.count(\.hits)
-            if find.isStale { return try importStale(bytes, findings, entry, &turn) }
+            if find.isStale, let entry { return try importStale(bytes, findings, entry, &turn) }
             DownloadedImage(
-                bytes, findings, response: nil, flight: nil, stores: OrderBook(self), entry: entry
+                bytes, findings, response: nil, flight: nil, stores: OrderBook(self), entry: entry,
+                way: entry == nil ? .pinned : .remote
             ).deliver(of: self, &turn)
         } catch {
             sink.end(keeping: false)
             if error.isCacheFailure { return end(.failure(error), &turn) }
             // The cached file was damaged, not the remote's.
             if isLocal {
-                place.alreadyOpen?.distrust(entry.object)
+                place.alreadyOpen?.distrust(find.object)
                 return readObject(find, passingOverCache: true, &turn)
             }
-            noteDamage("an image that is not what its entry says", .object, entry.object.hex, find.remote)
+            noteDamage("an image that is not what its entry says", .object, find.object.hex, find.remote)
             askNext(&turn)
         }
     }

@@ -43,13 +43,20 @@ extension RequestOptions {
     /// Returns the options for an alternative source. Credentials and headers that may be secrets stay with the first
     /// origin.
     package func asking(_ alternative: Source, insteadOf source: Source) -> RequestOptions {
-        var options = self
-        options.prepared = nil
         if case .network(let one) = source, case .network(let other) = alternative,
             other.downloadURL.isSameOrigin(as: one.downloadURL)
         {
+            var options = self
+            options.prepared = nil
             return options
         }
+        return withoutSecrets
+    }
+
+    /// The options without credentials and without headers that may be secrets.
+    var withoutSecrets: RequestOptions {
+        var options = self
+        options.prepared = nil
         options.transfer.credentials = nil
         options.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
         return options

@@ -23,6 +23,12 @@ public struct RequestOptions: Sendable {
     /// have no effect. URLs with the same text share one image. Everything that identifies the requester stays part of
     /// the key. Called at least once per call, from any thread.
     public var cacheKeyFilter: (@Sendable (RequestURL) -> String)?
+    /// The mirrors, which are asked in their order before the URL of the source. They get no credentials of the source, no
+    /// headers that may hold a secret, and no parameters that the two options above name. The key is that of the source. Use
+    /// them with ``KingfisherOptions/expectedHash`` or a lock if they are not trusted.
+    public var mirrors: [SourceMirror] = []
+    /// Called when a mirror has not brought an image, with its URL and the error, on any thread.
+    public var onMirrorFailure: (@Sendable (RequestURL, KingfisherError) -> Void)?
     /// A modifier of the request. It runs before the look-up or, if it names an identity, before the transfer.
     public var modifier: (any ImageDownloadRequestModifier)?
     /// A handler that may change or refuse redirects.

@@ -3,6 +3,8 @@ import KFNetwork
 /// The facts about a response. Copies share the response's head; values are read from it on access.
 public struct ResponseFacts: Sendable {
     private let response: TransferResponse
+    /// The URL of the mirror that was asked, before redirects; nil if the URL of the source was asked.
+    public package(set) var mirror: String?
 
     package init(_ head: ResponseHead, _ metrics: DownloadMetrics = DownloadMetrics()) {
         response = TransferResponse(head: head, metrics: metrics)
