@@ -45,16 +45,17 @@ package enum Base64 {
         while count > 0, text.count - count < 2, text[count - 1] == UInt8(ascii: "=") { count -= 1 }
         return values.withUnsafeBufferPointer { values in
             var seen: UInt8 = 0
+            func value(_ place: Int) -> UInt32 {
+                let value = place < count ? values[Int(text[place])] : 0
+                seen |= value
+                return UInt32(value)
+            }
             for group in 0..<text.count / 4 {
-                var word: UInt32 = 0
-                for place in group * 4..<group * 4 + 4 {
-                    let value = place < count ? values[Int(text[place])] : 0
-                    seen |= value
-                    word = word << 6 | UInt32(value)
-                }
-                for place in 0..<3 {
-                    bytes[group * 3 + place] = UInt8(truncatingIfNeeded: word >> (16 - 8 * UInt32(place)))
-                }
+                let place = group * 4
+                let word = value(place) << 18 | value(place + 1) << 12 | value(place + 2) << 6 | value(place + 3)
+                bytes[group * 3] = UInt8(truncatingIfNeeded: word >> 16)
+                bytes[group * 3 + 1] = UInt8(truncatingIfNeeded: word >> 8)
+                bytes[group * 3 + 2] = UInt8(truncatingIfNeeded: word)
             }
             return seen < 64 ? count * 3 / 4 : nil
         }
