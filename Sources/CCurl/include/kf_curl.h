@@ -5,9 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-// Glibc's Swift module exports neither of the two.
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 
 // libcurl, opened with dlopen() on first use. Linking libcurl and its forty dependencies would cost 4.4 ms at every
 // start, also of a process that makes no transfer. Every function below other than kf_curl_load() may be called only
@@ -16,7 +13,7 @@
 /// Opens and initialises libcurl once per process; callable from any thread. Returns NULL, or the reason for a failure.
 const char *kf_curl_load(void);
 
-/// Returns libcurl's version, such as "7.88.1", or "" before kf_curl_load().
+/// Returns the version of libcurl and of its TLS library, such as "7.88.1 (OpenSSL/3.0.17)", or "" before kf_curl_load().
 const char *kf_curl_version(void);
 
 const char *kf_curl_strerror(CURLcode code);

@@ -2,7 +2,13 @@
 #define KF_SYSTEM_H
 
 #include <stdint.h>
+// Glibc's Swift module exports neither of the two.
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/types.h>
+
+/// The commit that the program was built of; empty if the build did not tell.
+const char *kf_build_commit(void);
 
 // Linux calls that Glibc's Swift module does not export.
 

@@ -1,20 +1,12 @@
 import CCurl
 import Glibc
+import KFSystem
 
-/// libcurl's multi handle, driven by epoll. Confined to the I/O thread, except for its waker.
+/// libcurl's multi handle, driven by a queue of ready sockets. Confined to the I/O thread, except for its waker.
 ///
 /// `curl_multi_perform` checks every transfer in every turn, with a system call for most of them. This type acts only
 /// on ready sockets, which saves a third of the waits for the kernel with 64 concurrent transfers.
 final class MultiHandle {
-    /// Wakes the I/O thread from any other thread.
-    struct Waker: Sendable {
-        // Writing to an eventfd is atomic. The mailbox drops the waker, under its lock, before the descriptor is
-        // closed.
-        fileprivate let descriptor: Int32
-
-        func wake() { _ = eventfd_write(descriptor, 1) }
-    }
-
     private let pointer: UnsafeMutableRawPointer
     private let watcher: Watcher
     let connections: Connections
@@ -36,7 +28,8 @@ final class MultiHandle {
     // While it is freed, libcurl still calls both about its sockets.
     deinit { withExtendedLifetime((watcher, connections)) { kf_multi_free(pointer) } }
 
-    var waker: Waker { Waker(descriptor: watcher.wakeDescriptor) }
+    /// Wakes the I/O thread. The mailbox drops it, under its lock, before the watcher goes.
+    var waker: ReadinessQueue.Waker { watcher.waker }
 
     func add(_ handle: EasyHandle) throws(TransferError) { try check(kf_multi_add(pointer, handle.pointer)) }
 

@@ -1,7 +1,7 @@
 import CCurl
-import Glibc
+import KFSystem
 
-/// The epoll instance with the sockets that libcurl wants watched, and the time of libcurl's next timeout.
+/// The sockets that libcurl wants watched, and the time of libcurl's next timeout.
 final class Watcher {
     struct Event {
         var socket: Int32
@@ -12,20 +12,15 @@ final class Watcher {
     private struct Socket {
         /// Whether `closed` reports the closing of the socket. libcurl also watches sockets that it closes by itself.
         var isKnown = false
-        /// The events that the kernel watches for; 0 if it does not watch the socket.
-        var watched: UInt32 = 0
+        /// What the kernel watches for; empty if it does not watch the socket.
+        var watched: ReadinessQueue.Readiness = []
         /// Whether libcurl wants the socket watched.
         var isWanted = false
     }
 
-    /// The greatest number of events taken from the kernel at once; the next call returns the rest.
-    private static let batch = 64
-
-    let wakeDescriptor: Int32
     @exclusivity(unchecked) var timer: MonotonicTime?
 
-    private let epoll: Int32
-    private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: Watcher.batch)
+    private let queue: ReadinessQueue
     /// The sockets that were ready at the end of the last wait.
     @exclusivity(unchecked) private(set) var events: [Event] = []
 
@@ -34,19 +29,12 @@ final class Watcher {
 
     /// Creates a watcher; nil when out of descriptors.
     init?() {
-        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        wakeDescriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
-        events.reserveCapacity(Self.batch)
-        guard epoll >= 0, wakeDescriptor >= 0, control(EPOLL_CTL_ADD, wakeDescriptor, EPOLLIN.rawValue) else {
-            return nil
-        }
+        guard let queue = ReadinessQueue() else { return nil }
+        self.queue = queue
+        events.reserveCapacity(ReadinessQueue.batch)
     }
 
-    deinit {
-        if wakeDescriptor >= 0 { close(wakeDescriptor) }
-        if epoll >= 0 { close(epoll) }
-        buffer.deallocate()
-    }
+    var waker: ReadinessQueue.Waker { queue.waker }
 
     /// Adds a socket whose closing `closed` will report.
     func opened(_ socket: Int32) {
@@ -58,7 +46,7 @@ final class Watcher {
     /// Forgets a socket that is about to be closed. The kernel would watch it for as long as a child process has it.
     func closed(_ socket: Int32) {
         guard sockets.indices.contains(Int(socket)) else { return }
-        if sockets[Int(socket)].watched != 0 { _ = control(EPOLL_CTL_DEL, socket, 0) }
+        if !sockets[Int(socket)].watched.isEmpty { queue.forget(socket) }
         sockets[Int(socket)] = Socket()
     }
 
@@ -68,76 +56,52 @@ final class Watcher {
     /// keeps watching a known socket until its first event that libcurl does not want: a new request needs no system
     /// call.
     func watch(_ socket: Int32, for what: Int32) -> Bool {
-        let wanted: UInt32
+        let wanted: ReadinessQueue.Readiness
         switch what {
-        case CURL_POLL_IN: wanted = EPOLLIN.rawValue
-        case CURL_POLL_OUT: wanted = EPOLLOUT.rawValue
-        case CURL_POLL_INOUT: wanted = EPOLLIN.rawValue | EPOLLOUT.rawValue
+        case CURL_POLL_IN: wanted = .read
+        case CURL_POLL_OUT: wanted = .write
+        case CURL_POLL_INOUT: wanted = [.read, .write]
         case CURL_POLL_REMOVE:
             leave(socket)
             return true
-        default: wanted = 0
+        default: wanted = []
         }
         let index = Int(socket)
-        guard sockets.indices.contains(index), sockets[index].isKnown else { return add(socket, for: wanted) }
+        guard sockets.indices.contains(index), sockets[index].isKnown else { return queue.watch(socket, for: wanted) }
         sockets[index].isWanted = true
-        if wanted != 0, sockets[index].watched == wanted { return true }
-        let isWatched = add(socket, for: wanted)
-        sockets[index].watched = isWatched ? wanted : 0
+        if !wanted.isEmpty, sockets[index].watched == wanted { return true }
+        let isWatched = queue.watch(socket, for: wanted)
+        sockets[index].watched = isWatched ? wanted : []
         return isWatched
     }
 
     private func leave(_ socket: Int32) {
         let index = Int(socket)
-        guard sockets.indices.contains(index), sockets[index].watched != 0 else {
-            // Fails for a closed socket, which the kernel has removed already.
-            _ = control(EPOLL_CTL_DEL, socket, 0)
-            return
-        }
+        guard sockets.indices.contains(index), !sockets[index].watched.isEmpty else { return queue.forget(socket) }
         sockets[index].isWanted = false
     }
 
     /// Has the kernel stop watching a socket that libcurl does not want watched. Returns false for any other socket.
     private func drop(_ socket: Int32) -> Bool {
         let index = Int(socket)
-        guard sockets.indices.contains(index), sockets[index].watched != 0, !sockets[index].isWanted else {
+        guard sockets.indices.contains(index), !sockets[index].watched.isEmpty, !sockets[index].isWanted else {
             return false
         }
-        _ = control(EPOLL_CTL_DEL, socket, 0)
-        sockets[index].watched = 0
+        queue.forget(socket)
+        sockets[index].watched = []
         return true
-    }
-
-    private func add(_ socket: Int32, for wanted: UInt32) -> Bool {
-        // libcurl does not say whether the socket is watched already, and its number may have been another socket's.
-        if control(EPOLL_CTL_ADD, socket, wanted) { return true }
-        return errno == EEXIST && control(EPOLL_CTL_MOD, socket, wanted)
     }
 
     /// Waits up to `milliseconds` for ready sockets and stores them in `events`.
     func wait(milliseconds: Int64) {
         events.removeAll(keepingCapacity: true)
-        let count = epoll_wait(epoll, buffer, Int32(Self.batch), Int32(clamping: milliseconds))
-        // Interrupted or timed out: in both cases there is nothing to do yet.
-        guard count > 0 else { return }
-        for index in 0..<Int(count) {
-            let (socket, flags) = (buffer[index].data.fd, buffer[index].events)
-            if socket == wakeDescriptor {
-                var value: eventfd_t = 0
-                eventfd_read(wakeDescriptor, &value)
-                continue
-            }
-            if drop(socket) { continue }
+        queue.wait(milliseconds: milliseconds) { socket, readiness in
+            if drop(socket) { return }
             var ready: Int32 = 0
-            if flags & EPOLLIN.rawValue != 0 { ready |= CURL_CSELECT_IN }
-            if flags & EPOLLOUT.rawValue != 0 { ready |= CURL_CSELECT_OUT }
-            if flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { ready |= CURL_CSELECT_ERR }
+            if readiness.contains(.read) { ready |= CURL_CSELECT_IN }
+            if readiness.contains(.write) { ready |= CURL_CSELECT_OUT }
+            if !readiness.isDisjoint(with: .broken) { ready |= CURL_CSELECT_ERR }
             events.append(Event(socket: socket, ready: ready))
         }
-    }
-
-    private func control(_ operation: Int32, _ socket: Int32, _ wanted: UInt32) -> Bool {
-        var event = epoll_event(events: wanted, data: epoll_data_t(fd: socket))
-        return epoll_ctl(epoll, operation, socket, &event) == 0
     }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A POSIX thread for the loop, which blocks in `epoll_wait` and so must not run on the cooperative pool.
+/// A POSIX thread for the loop, which blocks while it waits for sockets and so must not run on the cooperative pool.
 struct IOThread: Sendable {
     private final class Box {
         let body: @Sendable () -> Void

@@ -1,3 +1,4 @@
+import KFSystem
 import Synchronization
 
 /// The queue of commands for the loop. It is unbounded: each command starts a transfer or refers to one. The loop is
@@ -5,7 +6,7 @@ import Synchronization
 final class Mailbox: Sendable {
     private struct Contents {
         var commands: [Command] = []
-        var waker: MultiHandle.Waker?
+        var waker: ReadinessQueue.Waker?
         var isAsleep = false
         var isClosed = false
     }
@@ -19,14 +20,14 @@ final class Mailbox: Sendable {
             contents.commands.append(command)
             if contents.isAsleep {
                 contents.isAsleep = false
-                // Under the lock, so that the eventfd cannot be closed meanwhile.
+                // Under the lock, so that its descriptor cannot be closed meanwhile.
                 contents.waker?.wake()
             }
             return true
         }
     }
 
-    func attach(_ waker: MultiHandle.Waker) { contents.withLock { $0.waker = waker } }
+    func attach(_ waker: ReadinessQueue.Waker) { contents.withLock { $0.waker = waker } }
 
     /// Removes and returns the commands posted so far.
     func take() -> [Command] {

@@ -195,21 +195,10 @@ package enum FileListing {
 
 /// Copying of whole files between descriptors: as a clone, in the kernel, or by reading and writing.
 package enum FileCopy {
-    // FICLONE of <linux/fs.h>, with which both files share their blocks.
-    private static let clone: UInt = 0x4004_9409
-
     package static func copy(
         from source: borrowing FileDescriptor, to target: borrowing FileDescriptor, size: Int64
     ) throws(StorageError) {
-        if ioctl(target.raw, clone, source.raw) == 0 { return }
-        var position: Int64 = 0
-        while position < size {
-            let count = kf_copy_file_range(source.raw, &position, target.raw, Int(size - position))
-            if count > 0 { continue }
-            // Another file system, a pipe or an old kernel: continue with reading and writing. 0 means a file that
-            // shrank.
-            if count == 0 || errno != EINTR { break }
-        }
+        let position = KernelCopy.copy(from: source.raw, to: target.raw, size: size)
         if position < size { try copyByHand(from: source, at: position, to: target) }
     }
 

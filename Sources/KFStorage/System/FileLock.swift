@@ -7,12 +7,7 @@ import Synchronization
 /// They belong to the descriptor, not to the process. So threads exclude each other too, and closing another descriptor
 /// of the same file does not release them.
 package final class FileLock: Sendable {
-    package enum Kind: Sendable { case shared, exclusive }
-
-    // The numbers of <fcntl.h>, which Glibc's module leaves out.
-    private static let getLock: Int32 = 36
-    private static let setLock: Int32 = 37
-    private static let setLockWait: Int32 = 38
+    package typealias Kind = ByteLock.Kind
 
     private let file: FileDescriptor
 
@@ -22,8 +17,7 @@ package final class FileLock: Sendable {
 
     /// Waits for the lock without a time limit; `BoundedLock` has one.
     package func acquire(_ kind: Kind, byte: Int64) throws(StorageError) {
-        var request = Self.request(kind == .shared ? F_RDLCK : F_WRLCK, byte)
-        try retry("lock", file.path) { fcntl(file.raw, Self.setLockWait, &request) }
+        try retry("lock", file.path) { ByteLock.set(kind, byte: byte, of: file.raw, waits: true) }
     }
 
     /// Takes the lock without waiting. Returns false if another process or descriptor holds it.
@@ -35,9 +29,8 @@ package final class FileLock: Sendable {
     static func tryAcquire(
         _ kind: Kind, byte: Int64, of file: borrowing FileDescriptor
     ) throws(StorageError) -> Bool {
-        var request = request(kind == .shared ? F_RDLCK : F_WRLCK, byte)
         do {
-            try retry("lock", file.path) { fcntl(file.raw, setLock, &request) }
+            try retry("lock", file.path) { ByteLock.set(kind, byte: byte, of: file.raw, waits: false) }
             return true
         } catch .system(_, _, let code) where code == EAGAIN || code == EACCES {
             return false
@@ -48,25 +41,22 @@ package final class FileLock: Sendable {
     package func release(byte: Int64) { Self.release(byte: byte, of: file) }
 
     static func release(byte: Int64, of file: borrowing FileDescriptor) {
-        var request = request(F_UNLCK, byte)
-        _ = fcntl(file.raw, setLock, &request)
+        _ = ByteLock.set(.none, byte: byte, of: file.raw, waits: false)
     }
 
-    func isFree(byte: Int64) throws(StorageError) -> Bool { try conflict(byte: byte).l_type == Int16(F_UNLCK) }
+    func isFree(byte: Int64) throws(StorageError) -> Bool { try conflict(byte: byte) == nil }
 
     /// Returns the process that holds a traditional lock (`lockf`). The kernel does not report the holder of an OFD
     /// lock.
     func traditionalHolder(byte: Int64) -> pid_t? {
-        guard let lock = bestEffort({ try conflict(byte: byte) }), lock.l_type != Int16(F_UNLCK), lock.l_pid > 0 else {
-            return nil
-        }
-        return lock.l_pid
+        guard let holder = bestEffort({ try conflict(byte: byte) }) ?? nil, holder > 0 else { return nil }
+        return holder
     }
 
-    private func conflict(byte: Int64) throws(StorageError) -> flock {
-        var request = Self.request(F_WRLCK, byte)
-        try retry("lock", file.path) { fcntl(file.raw, Self.getLock, &request) }
-        return request
+    private func conflict(byte: Int64) throws(StorageError) -> pid_t? {
+        var holder: pid_t?
+        try retry("lock", file.path) { ByteLock.conflict(byte: byte, of: file.raw, holder: &holder) }
+        return holder
     }
 
     /// Reads `count` 64-bit numbers of the file, from number `first` on. Numbers past the end of the file are 0.
@@ -85,15 +75,6 @@ package final class FileLock: Sendable {
         try words.map(\.littleEndian).withBytes { buffer throws(StorageError) in
             _ = try retry("write", file.path) { pwrite(file.raw, buffer.baseAddress, buffer.count, off_t(first * 8)) }
         }
-    }
-
-    private static func request(_ type: Int32, _ byte: Int64) -> flock {
-        var request = flock()
-        request.l_type = Int16(type)
-        request.l_whence = Int16(SEEK_SET)
-        request.l_start = off_t(byte)
-        request.l_len = 1
-        return request
     }
 }
 
