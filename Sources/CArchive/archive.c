@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define KF_FUNCTIONS(X)                                                                                               \
+    X(archive_version_details)                                                                                        \
     X(archive_write_new)                                                                                              \
     X(archive_write_set_format_pax_restricted)                                                                        \
     X(archive_write_set_bytes_per_block)                                                                              \
@@ -64,6 +65,8 @@ const char *kf_archive_load(void) {
     pthread_once(&once, load);
     return is_loaded ? NULL : load_error;
 }
+
+const char *kf_archive_version(void) { return lib.archive_version_details(); }
 
 struct kf_tar {
     struct archive *archive;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -94,7 +95,11 @@ const char *kf_curl_load(void) {
 }
 
 const char *kf_curl_version(void) {
-    return loaded ? lib.curl_version_info(CURLVERSION_NOW)->version : "";
+    static char text[128];
+    if (!loaded) return "";
+    const curl_version_info_data *info = lib.curl_version_info(CURLVERSION_NOW);
+    snprintf(text, sizeof text, "%s (%s)", info->version, info->ssl_version ? info->ssl_version : "no TLS");
+    return text;
 }
 
 const char *kf_curl_strerror(CURLcode code) { return lib.curl_easy_strerror(code); }

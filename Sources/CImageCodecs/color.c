@@ -27,6 +27,7 @@ static struct {
     void (*do_transform)(cmsHTRANSFORM, const void *, void *, cmsUInt32Number);
     void (*delete_transform)(cmsHTRANSFORM);
     cmsBool (*close_profile)(cmsHPROFILE);
+    int (*version)(void);
 } lcms;
 
 static void load(void) {
@@ -42,7 +43,7 @@ static void load(void) {
         {"cmsFreeToneCurve", &lcms.free_curve},         {"cmsD50_xyY", &lcms.d50},
         {"cmsGetColorSpace", &lcms.color_space},        {"cmsCreateTransform", &lcms.create_transform},
         {"cmsDoTransform", &lcms.do_transform},         {"cmsDeleteTransform", &lcms.delete_transform},
-        {"cmsCloseProfile", &lcms.close_profile},
+        {"cmsCloseProfile", &lcms.close_profile},       {"cmsGetEncodedCMMversion", &lcms.version},
     };
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *symbol = dlsym(library, entries[i].name);
@@ -57,6 +58,8 @@ static int is_there(void) {
     pthread_once(&once, load);
     return lcms.there;
 }
+
+int32_t kf_color_version(void) { return is_there() ? lcms.version() : 0; }
 
 /* The curve from encoded values to linear light: a power, or ICC's type 4, which begins with a line. */
 static cmsToneCurve *build_curve(kf_color_curve curve, double gamma) {

@@ -7,6 +7,7 @@
 #include <jpeglib.h>
 #include <png.h>
 #include <webp/decode.h>
+#include <zlib.h>
 
 #define TEXT_OF(value) #value
 #define TEXT(value) TEXT_OF(value)
@@ -24,5 +25,7 @@ const char *kf_jpeg_version(void) {
 const char *kf_gif_version(void) {
     return TEXT(GIFLIB_MAJOR) "." TEXT(GIFLIB_MINOR) "." TEXT(GIFLIB_RELEASE);
 }
+
+const char *kf_zlib_version(void) { return zlibVersion(); }
 
 uint32_t kf_webp_version(void) { return (uint32_t)WebPGetDecoderVersion(); }

@@ -38,7 +38,7 @@ package enum KF {
         case "help", "--help", "-h":
             return try help(words.dropFirst())
         case "--version":
-            Terminal.print(HelpText.version)
+            try version(words.dropFirst())
             return .success
         default:
             break
@@ -69,6 +69,15 @@ package enum KF {
         throw UsageError(
             message: "only \(free) more files can be opened, and kf needs \(DescriptorLimit.fewest); raise the limit "
                 + "(ulimit -n)")
+    }
+
+    private static func version(_ options: ArraySlice<String>) throws(UsageError) {
+        guard let unknown = options.first(where: { !["-v", "--verbose", "--json"].contains($0) }) else {
+            return Terminal.print(
+                options.contains("--json")
+                    ? HelpText.versionObject.json : options.isEmpty ? HelpText.version : HelpText.longVersion)
+        }
+        throw UsageError(message: "'kf --version' takes -v and --json, not '\(unknown)'")
     }
 
     private static func help(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {

@@ -210,5 +210,5 @@ package typealias SpanText = KFTerms.SpanText
 package typealias StandardInput = KFTerms.StandardInput
 package typealias StorageError = KFStorage.StorageError
 package typealias StrictJSON = KFSystem.StrictJSON
-package typealias Version = KFNetwork.Version
+package typealias Version = KFSystem.Version
 package typealias VisibleText = KFSystem.VisibleText

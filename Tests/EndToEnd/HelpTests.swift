@@ -132,5 +132,21 @@ extension EndToEnd {
             #expect(result.status == 0 && result.errors == "")
             #expect(result.output.wholeMatch(of: /kf [0-9]+\.[0-9]+\.[0-9]+\n/) != nil)
         }
+
+        @Test("The long version names the commit and all libraries")
+        func longVersion() async throws {
+            let result = try await kf.run("--version", "-v")
+            let names = [
+                "commit", "SQLite", "libpng", "libjpeg-turbo", "giflib", "libwebp", "libavif", "zlib", "lcms2",
+            ]
+            for name in names + ["libsixel", "libcurl", "libarchive"] {
+                #expect(result.output.contains("\n\(name) "), "\(name): \(result)")
+            }
+            #expect(result.output.contains(/\nlibcurl +[78]\.[0-9.]+ \(.+\)\n/), "\(result)")
+            let lacking = try await kf.lacking("libcurl.so.4").run("--version", "-v")
+            #expect(lacking.status == 0 && lacking.output.contains(/\nlibcurl +\(missing\)\n/), "\(lacking)")
+            #expect(lacking.output.contains("Install libcurl4 (Debian, Ubuntu)"), "\(lacking)")
+            #expect(try await kf.run("--version", "--long").status == 2)
+        }
     }
 }

@@ -9,6 +9,9 @@
 /// Loads libarchive, once. Returns NULL, or the reason why it cannot be loaded.
 const char *kf_archive_load(void);
 
+/// The name and version of libarchive and of what it uses. It must be loaded.
+const char *kf_archive_version(void);
+
 /// A tar archive that is being written. Used by one thread at a time.
 typedef struct kf_tar kf_tar;
 

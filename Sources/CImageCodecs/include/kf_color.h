@@ -6,6 +6,9 @@
 /* Conversion from an embedded profile to sRGB with lcms2, which is loaded for the first conversion. */
 typedef struct kf_color_transform kf_color_transform;
 
+/* 2140 for 2.14; 0 when lcms2 cannot be loaded. Loads it. */
+int32_t kf_color_version(void);
+
 typedef struct {
     uint32_t channels; /* in: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA or, with ink set, CMYK */
     uint32_t depth;    /* 8, or 16 in the machine's byte order */

@@ -3,7 +3,31 @@ import KFCore
 /// Help, generated from the commands' tables.
 enum HelpText {
     static let version = "kf \(Version.number)"
-    static let date = "2026-11-21"
+
+    /// The version with the commit, and all libraries with theirs.
+    static var longVersion: String {
+        let libraries = UsedLibraries.all
+        let rows = [("commit", Version.commit ?? "unknown")] + libraries.map { ($0.word, $0.version) }
+        let width = rows.map(\.0.count).max() ?? 0
+        let lines = [version] + rows.map { "\(TextColumns.pad($0.0, to: width + 2))\($0.1)" }
+        return
+            (lines
+            + libraries.compactMap { library in
+                library.problem.map { "Install \($0.packages): \($0.reason)" }
+            }).joined(separator: "\n")
+    }
+
+    /// The same as JSON; null for a library that is missing.
+    static var versionObject: JSONObject {
+        var libraries = JSONObject()
+        for library in UsedLibraries.all { libraries.add(library.word, library.problem == nil ? library.version : nil) }
+        return JSONObject(
+            libraries,
+            [
+                JSONField("version", nil) { _ in Version.number }, JSONField("commit", nil) { _ in Version.commit },
+                JSONField("libraries", nil) { $0 },
+            ])
+    }
 
     static func overview(_ commands: [CommandSpec]) -> String {
         let topics = HelpTopic.allCases.map { "'\($0.rawValue)'" }

@@ -4,7 +4,7 @@ import KFCore
 enum ManPage {
     static func text(of all: [CommandSpec]) -> String {
         var page = Roff()
-        page.macro("TH", "KF", "1", HelpText.date, HelpText.version, "User Commands")
+        page.macro("TH", "KF", "1", Version.date, HelpText.version, "User Commands")
         page.macro("SH", "NAME")
         page.line("kf - fetch, cache and process images")
         page.macro("SH", "SYNOPSIS")

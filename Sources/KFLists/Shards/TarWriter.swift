@@ -15,6 +15,14 @@ package final class TarWriter {
         throw .processorError(reason: .outputFailed(detail: detail))
     }
 
+    /// The version of libarchive, or the reason why it cannot be loaded. Loads it.
+    package static func version() -> (version: String?, problem: String) {
+        if let problem = kf_archive_load() { return (nil, String(cString: problem)) }
+        // As in `libarchive 3.6.2 zlib/1.2.13 liblzma/5.4.1`.
+        let words = String(cString: kf_archive_version()).split(separator: " ")
+        return (words.dropFirst().first.map(String.init) ?? "", "")
+    }
+
     /// Begins an archive in an empty file. Call `load` before.
     package init(_ file: consuming FileDescriptor) throws(StorageError) {
         guard let tar = kf_tar_new(file.raw) else {

@@ -1,4 +1,5 @@
 import KFNetwork
+import KFSystem
 import Support
 import Testing
 
