@@ -7,7 +7,8 @@
 One `kf prefetch - --json` runs for each partition. A bounded number of rows is on its way through kf at any time. A row
 that fails has an error in its result. A KFError is raised when kf itself fails, so that the engine retries the task.
 
-Needs Python 3.9 and Linux, and kf on the PATH or in KF_BINARY. Has no dependencies.
+Needs Python 3.9 and Linux, and kf in KF_BINARY, on the PATH or beside Python, where the wheel puts it. Has no
+dependencies.
 """
 
 import fcntl
@@ -16,8 +17,10 @@ import math
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
+import sysconfig
 import time
 from collections import deque
 from contextlib import closing, suppress
@@ -78,6 +81,12 @@ def result_schema(prefix: str = "") -> str:
     return ", ".join(f"{prefix}{name} {kind}" for name, kind in RESULT_COLUMNS.items())
 
 
+def _installed() -> str:
+    """The program on the PATH, or the wheel's in an environment that is not active."""
+    beside = os.path.join(sysconfig.get_path("scripts"), "kf")
+    return "kf" if shutil.which("kf") or not os.access(beside, os.X_OK) else beside
+
+
 def fetch(
     rows: Iterable[Mapping[str, Any]],
     options: Sequence[str] = (),
@@ -100,7 +109,7 @@ def fetch(
     window: the greatest number of rows that kf has not answered.
     backlog: with `ordered`, the greatest number of rows that wait for an earlier one.
     timeout: seconds without an answer after which kf is killed and KFError raised.
-    kf: the program; KF_BINARY or `kf` on the PATH by default.
+    kf: the program; KF_BINARY, or `kf` on the PATH or beside Python by default.
     """
     names = [prefix + name for name in RESULT_COLUMNS]
     taken = frozenset(names)
@@ -358,7 +367,7 @@ class _Process:
     """A running kf with its pipes, none of which blocks: full pipes in both directions cannot hold each other up."""
 
     def __init__(self, options: Sequence[str], kf: Optional[str]):
-        program = kf or os.environ.get("KF_BINARY") or "kf"
+        program = kf or os.environ.get("KF_BINARY") or _installed()
         own = ["--json", "--input-format", "auto", "--url-column", "url"]
         try:
             # A session of its own: what a wrapper script starts is ended with it. kf ends when its pipes close, so that

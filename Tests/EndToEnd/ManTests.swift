@@ -83,7 +83,7 @@ extension EndToEnd {
             #expect(
                 installed == [
                     "bin/kf", "share/bash-completion/completions/kf", "share/fish/vendor_completions.d/kf.fish",
-                    "share/kf/kf_partition.py", "share/man/man1/kf.1", "share/zsh/site-functions/_kf",
+                    "share/man/man1/kf.1", "share/zsh/site-functions/_kf",
                 ])
             for (name, arguments) in [
                 ("share/man/man1/kf.1", ["man"]), ("share/zsh/site-functions/_kf", ["completions", "zsh"]),

@@ -40,12 +40,38 @@ missing_packages() {
 missing_elsewhere() {
     local name
     for name in libcurl sqlite3 libpng libjpeg libwebp libwebpmux libwebpdemux lcms2 libcrypto zlib libarchive libavif; do
-        pkg-config --exists "$name" 2>/dev/null || echo "$name (headers and static archive)"
+        pkg-config --exists "$name" 2>/dev/null || echo "$name (headers)"
     done
-    [[ -e /usr/include/gif_lib.h || -e /usr/local/include/gif_lib.h ]] || echo "giflib (headers and static archive)"
+    [[ -e /usr/include/gif_lib.h || -e /usr/local/include/gif_lib.h ]] || echo "giflib (headers)"
     for name in nginx apache2 curl openssl sqlite3 strace djpeg avifdec readelf zsh fish mandoc man python3 jq; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null || echo "$name"
     done
+}
+
+# Prints the command that installs what is missing on a system without apt, by the names of its own packages; nothing on an
+# unknown system. None of these has been built on: Fedora and Arch lack some archives, so that the binary needs more dynamic
+# libraries there, and Swift has no toolchain for Alpine's libc.
+other_packages() {
+    local ids
+    ids=" $(sed -n 's/^ID\(_LIKE\)\?=//p' "${OS_RELEASE:-/etc/os-release}" 2>/dev/null | tr -d '"' | tr '\n' ' ') "
+    case $ids in
+    *" fedora "*)
+        echo "dnf install libcurl-devel sqlite-devel libpng-devel libjpeg-turbo-devel libwebp-devel giflib-devel lcms2-devel" \
+            "openssl-devel zlib-devel libarchive-devel libavif-devel libpng-static libstdc++-static nginx httpd curl openssl" \
+            "sqlite strace libjpeg-turbo-utils libwebp-tools binutils zsh fish mandoc man-db python3 python3-botocore" \
+            "libsixel libavif-tools jq"
+        ;;
+    *" arch "*)
+        echo "pacman -S curl sqlite libpng libjpeg-turbo libwebp giflib lcms2 openssl zlib libarchive libavif nginx apache" \
+            "strace binutils zsh fish mandoc man-db python python-botocore libsixel jq"
+        ;;
+    *" alpine "*)
+        echo "apk add curl-dev sqlite-dev libpng-dev libjpeg-turbo-dev libwebp-dev giflib-dev lcms2-dev openssl-dev zlib-dev" \
+            "libarchive-dev libavif-dev sqlite-static libpng-static libjpeg-turbo-static libwebp-static giflib-static" \
+            "openssl-libs-static zlib-static nginx apache2 curl openssl sqlite strace libjpeg-turbo-utils libwebp-tools" \
+            "binutils zsh fish mandoc man-db python3 py3-botocore libsixel libavif-apps jq"
+        ;;
+    esac
 }
 
 # The packages of nginx and Slurm would start services now and at every boot. The tests start their own. (apache2-bin
@@ -79,8 +105,9 @@ fi
 check_swift
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     mapfile -t missing < <(missing_elsewhere)
-    ((${#missing[@]} == 0)) || fail "this system has no apt. Please install:" "${missing[@]/#/  }"
-    exit 0
+    ((${#missing[@]})) || exit 0
+    command=$(other_packages)
+    fail "this system has no apt. Please install:" "${missing[@]/#/  }" ${command:+"which should come with:" "  $command"}
 fi
 
 # Ubuntu has libjpeg-turbo under another name.

@@ -1,1 +1,8 @@
-// Links threads.c, which replaces `pthread_create` in the command's process. It declares no function.
+#ifndef KF_COMMAND_H
+#define KF_COMMAND_H
+
+// Links threads.c, which replaces `pthread_create` in the command's process, and linking.c.
+
+long kf_scalar_name(unsigned scalar, unsigned char *buffer, long capacity);
+
+#endif
