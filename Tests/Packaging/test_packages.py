@@ -223,6 +223,22 @@ for row in fetch([{{"url": "{self.address}/png/grey.png", "id": 7}}]): print(row
             self.assertNotIn(None, [said["libraries"][name] for name in ("libcurl", "libavif", "lcms2", "libarchive")])
             self.assertGreater((root / "etc/ssl/certs/ca-certificates.crt").stat().st_size, 100_000)
 
+    def test_an_image_runs_in_a_runtime(self):
+        runtime = shutil.which("podman") or shutil.which("docker")
+        if runtime is None:
+            self.skipTest("no runtime of containers is installed; the image is tried by chroot")
+        loaded = subprocess.run([runtime, "load", "-i", self.one("kf-*-oci-*.tar")], capture_output=True, timeout=LIMIT)
+        if loaded.returncode != 0 and b"daemon" in loaded.stderr:
+            self.skipTest("the daemon of containers does not run; the image is tried by chroot")
+        self.assertEqual(loaded.returncode, 0, loaded.stderr)
+        self.addCleanup(subprocess.run, [runtime, "rmi", "-f", f"kf:{VERSION}"], capture_output=True)
+        result = subprocess.run(
+            [runtime, "run", "--rm", "--network=host", f"kf:{VERSION}", "fetch", f"{self.address}/png/rgb.png", "-o", "-"],
+            capture_output=True, timeout=LIMIT)
+        if result.returncode in (125, 126):  # the runtime's own failures
+            self.skipTest(f"a runtime of containers may not start a process here: {result.stderr.decode().strip()[:200]}")
+        self.assertEqual((result.returncode, result.stdout), (0, (ROOT / "Fixtures/png/rgb.png").read_bytes()), result.stderr)
+
     def test_packages_are_the_same_bytes_each_time(self):
         binary = PACKAGES / "bin" / os.uname().machine / "kf"
         with tempfile.TemporaryDirectory() as folder:
