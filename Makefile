@@ -25,10 +25,11 @@ ARCHIVES := $(CURDIR)/.build/archives
 LINKING := Sources/CCommand/Linking
 linker = $(foreach flag,$(1),-Xlinker $(flag))
 #
-# The folder of the sources is not in the binary, so that two folders make the same one.
+# Nothing of the folder of the sources is in the binary, so that two folders make the same one: neither its name nor the
+# hashes of modules that were compiled below it.
 RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
-	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. \
+	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs -Xcc -ffile-prefix-map=$(CURDIR)=. \
 	$(call linker,$(CURDIR)/.build/commit.o) \
 	$(call linker,--as-needed -O2 -L$(ARCHIVES) --icf=all --version-script=$(LINKING)/exports.map $(LINKING)/sections.ld) \
 	$(call linker,--wrap=_swift_stdlib_getScalarName --defsym=__wrap__swift_stdlib_getScalarName=kf_scalar_name)

@@ -28,6 +28,8 @@ enum RowBands {
         errors.withUnsafeMutableBufferPointer { errors in
             // Every iteration writes to its own element.
             nonisolated(unsafe) let errors = errors
+            // The length of this file's path would be in the binary, which would differ between folders.
+            #sourceLocation(file:"RowBands",line:33)
             withoutActuallyEscaping(work) { work in
                 // Callers promise that the work of a band writes only to its own rows.
                 nonisolated(unsafe) let work = work
@@ -43,6 +45,7 @@ enum RowBands {
                     }
                 }
             }
+            #sourceLocation()
         }
         if let error = errors.lazy.compactMap({ $0 }).first { throw error }
     }

@@ -67,11 +67,14 @@ public enum ImageProcessItem: Sendable {
                 try image.mapBitmaps(change)
             }
         case .data(let bytes):
+            // See `RowBands.run`.
+            #sourceLocation(file:"ImageProcessor",line:72)
             return try withoutActuallyEscaping(change) { (change) throws(ImagingError) in
                 try bytes.withRaw { (bytes) throws(ImagingError) in
                     try ImageDecoder.decode(bytes, options: options, each: change)
                 }
             }
+            #sourceLocation()
         }
     }
 }
