@@ -74,9 +74,9 @@ public enum ImageProcessItem: Sendable {
                     try ImageDecoder.decode(bytes, options: options, each: change)
                 }
             }
-            #sourceLocation()
         }
     }
+    #sourceLocation()
 }
 
 extension ImageProcessItem {
