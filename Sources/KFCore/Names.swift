@@ -62,6 +62,8 @@ public typealias RoundCornerImageProcessor = KFImaging.RoundCornerImageProcessor
 public typealias SharpenImageProcessor = KFImaging.SharpenImageProcessor
 public typealias SizeSpec = KFImaging.SizeSpec
 public typealias TintImageProcessor = KFImaging.TintImageProcessor
+public typealias TrimmingImageProcessor = KFImaging.TrimmingImageProcessor
+public typealias WatermarkImageProcessor = KFImaging.WatermarkImageProcessor
 
 infix operator |> : AdditionPrecedence
 

@@ -48,10 +48,10 @@ extension Options {
         help: "Speed of writing an AVIF, from 0 (slow, small) to 10 (fast)")
     static let background = Option<Color?>(
         "background", .processing, value: "COLOUR",
-        .one("a colour such as #fff or #336699") { text in
+        .one("a colour such as #fff, #336699 or white") { text in
             Color(text).flatMap { $0.alpha == 255 ? $0 : nil }
         },
-        help: "Colour behind transparent pixels in a JPEG: #rgb or #rrggbb")
+        help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a CSS name")
     static let firstFrame = Option("first-frame", .processing, .flag, help: "Use only the first frame of an animation")
     static let srgb = Option(
         "srgb", .processing, .flag, help: "Convert to sRGB; without this option the colour profile is kept in the file")

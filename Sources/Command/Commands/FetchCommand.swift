@@ -7,7 +7,7 @@ import Synchronization
 /// and not for the cache. Its results are printed in the order of the sources.
 struct FetchCommand: Sendable {
     private let common: CommonSettings
-    private let settings: RetrievalSettings
+    private var settings: RetrievalSettings
     fileprivate let destination: Destination
     private let sources: [SourceArgument.Operand]
     /// The terminal that `--show` draws on; nil without it.
@@ -52,9 +52,16 @@ struct FetchCommand: Sendable {
     }
 
     func run() -> ExitStatus {
-        let start = ContinuousClock.now
         let waits = WaitReport(prints: common.verbose)
         let manager = settings.manager(common, waits)
+        guard let settings = settings.withOverlays(manager, common) else { return .someFailed }
+        var command = self
+        command.settings = settings
+        return command.run(manager, waits)
+    }
+
+    private func run(_ manager: KingfisherManager, _ waits: WaitReport) -> ExitStatus {
+        let start = ContinuousClock.now
         var status = ExitStatus.success
         var next = 0
         // Cached images need neither threads nor the network. Most runs end after this loop.

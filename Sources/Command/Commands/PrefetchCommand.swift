@@ -5,7 +5,7 @@ import Synchronization
 
 struct PrefetchCommand: Sendable {
     private let common: CommonSettings
-    private let settings: RetrievalSettings
+    private var settings: RetrievalSettings
     private var options: ListOptions
     private let maxFailures: FailureLimit?
     private let isDryRun: Bool
@@ -106,6 +106,13 @@ struct PrefetchCommand: Sendable {
         }
         let waits = WaitReport(prints: common.verbose)
         let manager = settings.manager(common, waits)
+        guard let settings = settings.withOverlays(manager, common) else { return .someFailed }
+        var command = self
+        command.settings = settings
+        return command.run(lists, manager, waits)
+    }
+
+    private func run(_ lists: PrefetchLists, _ manager: KingfisherManager, _ waits: WaitReport) -> ExitStatus {
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.variants.map(\.options), configuration: configuration)
         let bar = ProgressBar(settings.progress, waits, uploads: { manager.cache.uploadProgress }) {

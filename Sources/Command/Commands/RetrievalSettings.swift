@@ -4,7 +4,7 @@ import KFCore
 struct RetrievalSettings: Sendable {
     let options: KingfisherOptions
     /// The images made of each source: one with the options themselves, or one for each `--variant`.
-    let variants: [Variant]
+    var variants: [Variant]
     let jobs: Int
     let maxPerHost: Int
     /// Requests per second to one host.
@@ -311,7 +311,7 @@ struct Variant: Sendable {
     let name: String?
     /// The format that is written; nil for the source's own.
     let format: ImageFormat?
-    let options: KingfisherOptions
+    var options: KingfisherOptions
 
     /// One image for each `--variant` in each format. Each chain follows the processors of `-p`.
     static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {
