@@ -76,7 +76,11 @@ struct Compositor {
                     let color = Double(place & 255) / 255
                     let mixed =
                         mode.isSeparable
-                        ? mode.mix(behind, color) : mode.mix(.init(repeating: behind), .init(repeating: color)).x
+                        ? mode.mix(behind, color)
+                        : mode.mix(
+                            ColorBatch(repeating: .init(repeating: behind)),
+                            ColorBatch(repeating: .init(repeating: color))
+                        ).red[0]
                     table[place] = ChannelTables.sample(channel(color, alpha, behind, mixed: mixed))
                 }
                 used = count
@@ -110,28 +114,53 @@ struct Compositor {
     private func mixTogether(
         _ source: Bitmap, _ alphas: [UInt8], to channels: PixelFormat.Channels
     ) throws(ImagingError) -> Bitmap {
-        let (step, width, count) = (source.format.channelCount, source.width, channels.rawValue)
-        return try source.mapRows(to: channels) { row, output in
-            // Adjacent pixels are often equal.
-            var last: (input: SIMD4<UInt8>, output: SIMD4<UInt8>)?
-            for x in 0..<width {
-                let (input, pixel) = (row + x * step, output + x * count)
-                let sample = SIMD4(input[0], input[1], input[2], step == 4 ? input[3] : 255)
-                if last?.input != sample { last = (sample, mixTogether(sample, alphas)) }
-                guard let result = last?.output else { continue }
-                for channel in 0..<count { pixel[channel] = result[channel] }
+        try source.mapRows(to: channels) { row, output in
+            // A loop for each mode: the choice is not made for each pixel.
+            switch mode {
+            case .hue: mixRow(row, source, output, channels, alphas) { BlendMode.hue.mix($0, $1) }
+            case .saturation: mixRow(row, source, output, channels, alphas) { BlendMode.saturation.mix($0, $1) }
+            case .color: mixRow(row, source, output, channels, alphas) { BlendMode.color.mix($0, $1) }
+            default: mixRow(row, source, output, channels, alphas) { BlendMode.luminosity.mix($0, $1) }
             }
         }
     }
 
-    private func mixTogether(_ sample: SIMD4<UInt8>, _ alphas: [UInt8]) -> SIMD4<UInt8> {
-        let color = SIMD3(Double(sample.x), Double(sample.y), Double(sample.z)) / 255
-        let alpha = opacity * Double(sample.w) / 255
-        let mixed = mode.mix(backdrop, color)
-        var result = SIMD4(0, 0, 0, alphas[Int(sample.w)])
-        for index in 0..<3 {
-            result[index] = ChannelTables.sample(channel(color[index], alpha, backdrop[index], mixed: mixed[index]))
+    /// Blends a row of RGB or RGBA, eight pixels at a time.
+    @inline(__always)
+    private func mixRow(
+        _ row: UnsafePointer<UInt8>, _ source: Bitmap, _ output: UnsafeMutablePointer<UInt8>,
+        _ channels: PixelFormat.Channels, _ alphas: [UInt8], _ mix: (ColorBatch, ColorBatch) -> ColorBatch
+    ) {
+        typealias Lanes = ColorBatch.Lanes
+        let (step, count, width) = (source.format.channelCount, channels.rawValue, source.width)
+        let behind = ColorBatch(repeating: backdrop)
+        let share = 1 - backdropAlpha
+        for start in stride(from: 0, to: width, by: Lanes.scalarCount) {
+            let end = min(start + Lanes.scalarCount, width)
+            func load(_ channel: Int) -> SIMD8<UInt8> {
+                var samples = SIMD8<UInt8>.zero
+                for x in start..<end { samples[x - start] = row[x * step + channel] }
+                return samples
+            }
+            let color = ColorBatch(Lanes(load(0)) / 255, Lanes(load(1)) / 255, Lanes(load(2)) / 255)
+            let opaque = step == 4 ? load(3) : SIMD8(repeating: 255)
+            let alpha = opacity * Lanes(opaque) / 255
+            let whole = alpha + backdropAlpha * (1 - alpha)
+            let mixed = mix(behind, color)
+            func store(_ channel: Int, _ color: Lanes, _ mixed: Lanes, _ behind: Double) {
+                let blended = share * color + backdropAlpha * mixed
+                var result = (alpha * blended + (1 - alpha) * (behind * backdropAlpha)) / whole
+                result.replace(with: 0, where: whole .<= 0)
+                let samples =
+                    result.clamped(lowerBound: Lanes(repeating: 0), upperBound: Lanes(repeating: 1)) * 255 + 0.5
+                for x in start..<end {
+                    output[x * count + channel] = UInt8(truncatingIfNeeded: Int32(samples[x - start]))
+                }
+            }
+            store(0, color.red, mixed.red, backdrop.x)
+            store(1, color.green, mixed.green, backdrop.y)
+            store(2, color.blue, mixed.blue, backdrop.z)
+            if count == 4 { for x in start..<end { output[x * 4 + 3] = alphas[Int(opaque[x - start])] } }
         }
-        return result
     }
 }
