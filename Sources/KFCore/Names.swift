@@ -119,6 +119,7 @@ public typealias Timestamp = KFStorage.Timestamp
 public typealias Verification = KFStorage.Verification
 
 // Errors.
+public typealias ImagePlaceholder = KFTerms.ImagePlaceholder
 public typealias KingfisherError = KFTerms.KingfisherError
 public typealias PropagationError = KFTerms.PropagationError
 public typealias TransferFailure = KFTerms.TransferFailure
@@ -209,6 +210,7 @@ package typealias ProcessorSyntax = KFImaging.ProcessorSyntax
 package typealias RawText = KFSystem.RawText
 package typealias SHA256 = KFStorage.SHA256
 package typealias SpanText = KFTerms.SpanText
+package typealias PlaceholderSerializer = KFTerms.PlaceholderSerializer
 package typealias StandardInput = KFTerms.StandardInput
 package typealias StorageError = KFStorage.StorageError
 package typealias StrictJSON = KFSystem.StrictJSON

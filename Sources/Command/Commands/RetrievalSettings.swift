@@ -29,6 +29,8 @@ struct RetrievalSettings: Sendable {
     private let allowsFailures: Bool
     private let certificate: CertificateResponder?
     private let isReadOnly: Bool
+    /// The kind of placeholder that each image gets beside it.
+    let placeholder: ImagePlaceholder?
     private let lowerLayers: [String]
     private let remotes: RemoteSettings
     private let verifies: Bool
@@ -97,6 +99,7 @@ struct RetrievalSettings: Sendable {
         verifies = try arguments[Options.verify]
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
+        placeholder = try arguments[Options.placeholder]
         onFailure = try arguments[Options.onFailure]
         allowsFailures = try arguments[Options.allowFailures]
         certificate = try CertificateResponder(arguments)

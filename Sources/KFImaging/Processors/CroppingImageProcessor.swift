@@ -2,7 +2,7 @@
 public struct CroppingImageProcessor: ImageProcessor, Equatable {
     /// The rule that places the rectangle by the content of the image. An animation is placed by its first frame.
     public enum Interest: String, Sendable, CaseIterable {
-        /// The place with the most skin, edges and saturated reds, as with `vipsthumbnail --smartcrop attention`.
+        /// The place with the most skin, edges and saturated reds, as in libvips.
         case attention
         /// The part whose samples differ most: strips with the least information are cut off from the edges.
         case entropy
