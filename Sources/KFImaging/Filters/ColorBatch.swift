@@ -1,6 +1,6 @@
-/// Eight colours from 0 to 1, a vector for each channel.
+/// Four colours from 0 to 1, a vector for each channel.
 struct ColorBatch {
-    typealias Lanes = SIMD8<Double>
+    typealias Lanes = SIMD4<Double>
 
     var red: Lanes
     var green: Lanes
@@ -10,15 +10,21 @@ struct ColorBatch {
         (self.red, self.green, self.blue) = (red, green, blue)
     }
 
-    /// One colour eight times.
+    /// One colour four times.
     init(repeating color: SIMD3<Double>) {
         self.init(Lanes(repeating: color.x), Lanes(repeating: color.y), Lanes(repeating: color.z))
     }
 
     var luminosity: Lanes { 0.3 * red + 0.59 * green + 0.11 * blue }
     var saturation: Lanes { most - least }
-    private var least: Lanes { pointwiseMin(pointwiseMin(red, green), blue) }
-    private var most: Lanes { pointwiseMax(pointwiseMax(red, green), blue) }
+    private var least: Lanes {
+        let two = red.replacing(with: green, where: green .< red)
+        return two.replacing(with: blue, where: blue .< two)
+    }
+    private var most: Lanes {
+        let two = red.replacing(with: green, where: green .> red)
+        return two.replacing(with: blue, where: blue .> two)
+    }
 
     /// The colours shifted to a luminosity, and desaturated when they would leave the range.
     @inline(__always)

@@ -125,7 +125,10 @@ struct Compositor {
         }
     }
 
-    /// Blends a row of RGB or RGBA, eight pixels at a time.
+    /// The pixels that are blended between a load and a store.
+    private static let stretch = 64
+
+    /// Blends a row of RGB or RGBA, four pixels at a time.
     @inline(__always)
     private func mixRow(
         _ row: UnsafePointer<UInt8>, _ source: Bitmap, _ output: UnsafeMutablePointer<UInt8>,
@@ -134,33 +137,48 @@ struct Compositor {
         typealias Lanes = ColorBatch.Lanes
         let (step, count, width) = (source.format.channelCount, channels.rawValue, source.width)
         let behind = ColorBatch(repeating: backdrop)
-        let share = 1 - backdropAlpha
-        for start in stride(from: 0, to: width, by: Lanes.scalarCount) {
-            let end = min(start + Lanes.scalarCount, width)
-            func load(_ channel: Int) -> SIMD8<UInt8> {
-                var samples = SIMD8<UInt8>.zero
-                for x in start..<end { samples[x - start] = row[x * step + channel] }
-                return samples
-            }
-            let color = ColorBatch(Lanes(load(0)) / 255, Lanes(load(1)) / 255, Lanes(load(2)) / 255)
-            let opaque = step == 4 ? load(3) : SIMD8(repeating: 255)
-            let alpha = opacity * Lanes(opaque) / 255
-            let whole = alpha + backdropAlpha * (1 - alpha)
-            let mixed = mix(behind, color)
-            func store(_ channel: Int, _ color: Lanes, _ mixed: Lanes, _ behind: Double) {
-                let blended = share * color + backdropAlpha * mixed
-                var result = (alpha * blended + (1 - alpha) * (behind * backdropAlpha)) / whole
-                result.replace(with: 0, where: whole .<= 0)
-                let samples =
-                    result.clamped(lowerBound: Lanes(repeating: 0), upperBound: Lanes(repeating: 1)) * 255 + 0.5
-                for x in start..<end {
-                    output[x * count + channel] = UInt8(truncatingIfNeeded: Int32(samples[x - start]))
+        let (stretch, share) = (Compositor.stretch, 1 - backdropAlpha)
+        let batches = stretch / Lanes.scalarCount
+        // Red, green, blue and alpha, each in a plane of its own.
+        withUnsafeTemporaryAllocation(of: Lanes.self, capacity: 4 * batches) { planes in
+            guard let planes = planes.baseAddress else { return }
+            planes.initialize(repeating: .init(repeating: 0), count: 4 * batches)
+            let samples = UnsafeMutableRawPointer(planes).assumingMemoryBound(to: Double.self)
+            for start in stride(from: 0, to: width, by: stretch) {
+                let length = min(stretch, width - start)
+                let (input, result) = (row + start * step, output + start * count)
+                for channel in 0..<3 {
+                    let plane = samples + channel * stretch
+                    for x in 0..<length { plane[x] = Double(input[x * step + channel]) / 255 }
+                }
+                let alpha = samples + 3 * stretch
+                for x in 0..<length { alpha[x] = opacity * Double(step == 4 ? input[x * 4 + 3] : 255) / 255 }
+                for batch in 0..<(length + Lanes.scalarCount - 1) / Lanes.scalarCount {
+                    let (red, green, blue) = (planes + batch, planes + batch + batches, planes + batch + 2 * batches)
+                    let alpha = planes[batch + 3 * batches]
+                    let rest = 1 - alpha
+                    let whole = alpha + backdropAlpha * rest
+                    let mixed = mix(behind, ColorBatch(red.pointee, green.pointee, blue.pointee))
+                    func blend(_ color: UnsafeMutablePointer<Lanes>, _ mixed: Lanes, _ behind: Double) {
+                        let blended = share * color.pointee + backdropAlpha * mixed
+                        let sum = (alpha * blended + rest * (behind * backdropAlpha)) / whole
+                        color.pointee = sum.replacing(with: 0, where: whole .<= 0) * 255 + 0.5
+                    }
+                    blend(red, mixed.red, backdrop.x)
+                    blend(green, mixed.green, backdrop.y)
+                    blend(blue, mixed.blue, backdrop.z)
+                }
+                for channel in 0..<3 {
+                    let plane = samples + channel * stretch
+                    for x in 0..<length {
+                        result[x * count + channel] = UInt8(
+                            truncatingIfNeeded: Int32(max(0.5, min(plane[x], 255.5))))
+                    }
+                }
+                if count == 4 {
+                    for x in 0..<length { result[x * 4 + 3] = alphas[step == 4 ? Int(input[x * 4 + 3]) : 255] }
                 }
             }
-            store(0, color.red, mixed.red, backdrop.x)
-            store(1, color.green, mixed.green, backdrop.y)
-            store(2, color.blue, mixed.blue, backdrop.z)
-            if count == 4 { for x in start..<end { output[x * 4 + 3] = alphas[Int(opaque[x - start])] } }
         }
     }
 }
