@@ -279,7 +279,7 @@ extension ProcessorSyntax {
     private static let watermark = ProcessorSyntax(
         "watermark",
         [
-            .required("overlay", "FILE|URL"), .optional("anchor", "anchor=AXxAY"), .optional("scale", "scale=S"),
+            .required("overlay", "FILE|URL"), .optional("anchor", "anchor=A"), .optional("scale", "scale=S"),
             .optional("opacity", "opacity=1"), .optional("margin", "margin=0"), .word("tile"),
         ],
         "Lay a picture over the image, at the bottom right by default; S is the part of the image's sides into which it is "
