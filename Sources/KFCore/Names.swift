@@ -62,6 +62,8 @@ public typealias RoundCornerImageProcessor = KFImaging.RoundCornerImageProcessor
 public typealias SharpenImageProcessor = KFImaging.SharpenImageProcessor
 public typealias SizeSpec = KFImaging.SizeSpec
 public typealias TintImageProcessor = KFImaging.TintImageProcessor
+public typealias TrimmingImageProcessor = KFImaging.TrimmingImageProcessor
+public typealias WatermarkImageProcessor = KFImaging.WatermarkImageProcessor
 
 infix operator |> : AdditionPrecedence
 
@@ -117,6 +119,7 @@ public typealias Timestamp = KFStorage.Timestamp
 public typealias Verification = KFStorage.Verification
 
 // Errors.
+public typealias ImagePlaceholder = KFTerms.ImagePlaceholder
 public typealias KingfisherError = KFTerms.KingfisherError
 public typealias PropagationError = KFTerms.PropagationError
 public typealias TransferFailure = KFTerms.TransferFailure
@@ -207,6 +210,7 @@ package typealias ProcessorSyntax = KFImaging.ProcessorSyntax
 package typealias RawText = KFSystem.RawText
 package typealias SHA256 = KFStorage.SHA256
 package typealias SpanText = KFTerms.SpanText
+package typealias PlaceholderSerializer = KFTerms.PlaceholderSerializer
 package typealias StandardInput = KFTerms.StandardInput
 package typealias StorageError = KFStorage.StorageError
 package typealias StrictJSON = KFSystem.StrictJSON

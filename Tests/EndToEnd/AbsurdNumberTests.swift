@@ -97,6 +97,8 @@ extension EndToEnd {
                 "overlay:#fff,fraction=#",
                 "color:brightness=#", "color:contrast=#", "color:saturation=#", "color:ev=#", "blend:multiply,alpha=#",
                 "rotate:#", "pad:#x#,#fff", "sharpen:#",
+                "trim:#", "resize:#x#,cover", "resize:9x9,cover,anchor=#%x#%", "watermark:a.png,scale=#",
+                "watermark:a.png,opacity=#", "watermark:a.png,margin=#",
             ])
         func processors(spec: String) async throws {
             for number in Self.numbers where !number.contains(",") {

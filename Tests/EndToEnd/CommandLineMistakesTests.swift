@@ -90,7 +90,8 @@ extension EndToEnd {
                 "fetch -f jpgg a.png", 2,
                 "--format takes keep, png, jpeg, gif, webp or avif, not 'jpgg'; did you mean 'jpeg'?"),
             Mistake(
-                "fetch --background red a.png", 2, "--background takes a colour such as #fff or #336699, not 'red'"),
+                "fetch --background rod a.png", 2,
+                "--background takes a colour such as #fff, #336699 or white, not 'rod'"),
             Mistake(
                 "fetch www.example.com/cat.png", 1,
                 "www.example.com/cat.png: No such file or directory; a URL begins with https:// [5003]"),

@@ -8,6 +8,7 @@ extension EndToEnd {
         /// Where each option's effect is tested. An option that is not here has no test, and must get one.
         static let suites: [String: [String]] = [
             "AVIFWritingTests": ["speed"],
+            "PlaceholderTests": ["placeholder"],
             "CacheAccessTests": ["fsync", "read-only", "verify"],
             "CacheLayerTests": ["cache-dir", "cache-from"],
             "RemovalCommandTests": ["all", "dry-run", "max-size", "older-than", "processor", "unused-for", "yes"],

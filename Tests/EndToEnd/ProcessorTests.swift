@@ -14,7 +14,9 @@ extension EndToEnd {
         @Test(
             "Each processor gives a new picture of the promised size",
             arguments: [
-                ("resize:40x20", 40, 20), ("resize:40x,fit", 40, 40), ("downsample:40x20", 40, 40),
+                ("resize:40x20", 40, 20), ("resize:40x,fit", 40, 40), ("resize:40x20,cover", 40, 20),
+                ("resize:40x20,cover,anchor=attention", 40, 20), ("crop:50x30,anchor=entropy", 50, 30),
+                ("trim:255|>pad:170x160,tomato", 170, 160), ("downsample:40x20", 40, 40),
                 ("crop:50x30,anchor=top-left", 50, 30), ("pad:200x170,#123", 200, 170), ("rotate:90", 160, 160),
                 ("flip:h", 160, 160), ("flip:v", 160, 160), ("blur:3", 160, 160), ("sharpen:1.5", 160, 160),
                 ("round-corner:20", 160, 160), ("round-corner:0.5w,corners=tl,size=80x60", 80, 60),
@@ -38,7 +40,7 @@ extension EndToEnd {
                 ("rezise:10x10", "resize"), ("resize:0x0", "resize"), ("resize:axb", "320x240"), ("blur:-1", "blur"),
                 ("blur:nan", "blur"),
                 ("rotate:45", "90"), ("flip:x", "h"), ("round-corner:10,corners=middle", "corner"),
-                ("blend:multipy", "multiply"), ("overlay:red", "colo"), ("border:0", "width"), ("crop:10", "crop"),
+                ("blend:multipy", "multiply"), ("overlay:rod", "colo"), ("border:0", "width"), ("crop:10", "crop"),
                 ("resize:99999999999x1", "resize"), ("sharpen:", "sharpen"), ("color:ev=inf", "ev"),
             ])
         func refused(_ spec: String, _ word: String) async throws {

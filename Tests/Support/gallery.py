@@ -13,9 +13,12 @@ from PIL import Image, ImageDraw, ImageFont
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "Fixtures/jpeg/landscape-420.jpg"
 BASE = "resize:200x150"
+LOGO = ROOT / "Fixtures/png/rgba.png"
 SPECS = [
     "", "resize:100x150", "resize:120x120,fit", "resize:120x120,fill", "downsample:120x120", "crop:120x90",
-    "crop:120x90,anchor=0x1", "blur:2", "blur:10", "sharpen:2", "round-corner:30",
+    "crop:120x90,anchor=0x1", "resize:120x120,cover",
+    "resize:75x150,cover,anchor=attention", "resize:75x150,cover,anchor=entropy", "pad:190x140,tomato|>trim",
+    f"watermark:{LOGO},scale=0.3,margin=8", f"watermark:{LOGO},scale=0.2,opacity=0.4,tile", "blur:2", "blur:10", "sharpen:2", "round-corner:30",
     "round-corner:0.5h,corners=tl+br", "round-corner:20,background=#ffcc00", "border:8,#ffffff",
     "border:6,#d02020,radius=30", "overlay:#ff0000", "overlay:#0044ff,fraction=0.8", "tint:#00800080",
     "color:brightness=0.2", "color:contrast=1.6,saturation=0.4", "color:ev=1", "black-white", "grayscale",
@@ -67,7 +70,7 @@ def main():
             board = checkers(picture.size)
             board.paste(picture, mask=picture)
             sheet.paste(board, (x + (CELL[0] - picture.width) // 2, y + (CELL[1] - picture.height) // 2))
-            words, line, lines = (spec or "the picture").replace("|>", " |> ").replace(",", ", ").split(" "), "", []
+            words, line, lines = (spec or "the picture").replace(str(LOGO), "logo.png").replace("|>", " |> ").replace(",", ", ").split(" "), "", []
             for word in words:
                 if font.getlength(line + word) > CELL[0]:
                     lines, line = lines + [line], ""

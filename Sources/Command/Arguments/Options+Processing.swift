@@ -48,10 +48,14 @@ extension Options {
         help: "Speed of writing an AVIF, from 0 (slow, small) to 10 (fast)")
     static let background = Option<Color?>(
         "background", .processing, value: "COLOUR",
-        .one("a colour such as #fff or #336699") { text in
+        .one("a colour such as #fff, #336699 or white") { text in
             Color(text).flatMap { $0.alpha == 255 ? $0 : nil }
         },
-        help: "Colour behind transparent pixels in a JPEG: #rgb or #rrggbb")
+        help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a CSS name")
+    static let placeholder = Option<ImagePlaceholder?>(
+        "placeholder", .processing, value: "KIND",
+        .choice({ ImagePlaceholder.allCases.map(\.rawValue) }, default: nil, nil) { ImagePlaceholder(rawValue: $0) },
+        help: "Add a placeholder of each image to --json and --results: thumbhash or color")
     static let firstFrame = Option("first-frame", .processing, .flag, help: "Use only the first frame of an animation")
     static let srgb = Option(
         "srgb", .processing, .flag, help: "Convert to sRGB; without this option the colour profile is kept in the file")

@@ -45,6 +45,11 @@ struct CachedSources: Sendable {
     ) async -> ExitStatus {
         let manager = KingfisherManager(cache: settings.cacheToRead(common))
         var status = ExitStatus.success
+        var settings = settings
+        do throws(KingfisherError) { try await settings.loadOverlays(manager, offline: true) } catch {
+            failed(error, sources[0])
+            return error.status
+        }
         for text in sources {
             for variant in settings.variants {
                 do throws(KingfisherError) {

@@ -17,7 +17,8 @@ enum CommandTable {
     private static let fetch = CommandSpec(
         "fetch", summary: "Fetch images, from the cache when possible", operands: "SOURCE...",
         options: join(
-            [Options.show.spec, Options.output.spec, Options.remoteName.spec], Options.copies, Options.processing,
+            [Options.show.spec, Options.output.spec, Options.remoteName.spec, Options.placeholder.spec], Options.copies,
+            Options.processing,
             [Options.key.spec], Options.caching, Options.locking, [Options.negativeTTL.spec], Options.network,
             Options.retrieving),
         examples: [
@@ -38,7 +39,8 @@ enum CommandTable {
     private static let prefetch = CommandSpec(
         "prefetch", summary: "Fetch all images of a list into the cache", operands: "[LIST|-]...",
         options: join(
-            Options.lists, Options.copies, Options.archives, Options.processing, Options.caching,
+            Options.lists, Options.copies, Options.archives, [Options.placeholder.spec], Options.processing,
+            Options.caching,
             Options.locking, [Options.negativeTTLOfLists.spec], Options.network, Options.retrieving),
         examples: [
             "kf prefetch urls.txt",

@@ -7,7 +7,7 @@ import Synchronization
 /// and not for the cache. Its results are printed in the order of the sources.
 struct FetchCommand: Sendable {
     private let common: CommonSettings
-    private let settings: RetrievalSettings
+    fileprivate private(set) var settings: RetrievalSettings
     fileprivate let destination: Destination
     private let sources: [SourceArgument.Operand]
     /// The terminal that `--show` draws on; nil without it.
@@ -52,9 +52,16 @@ struct FetchCommand: Sendable {
     }
 
     func run() -> ExitStatus {
-        let start = ContinuousClock.now
         let waits = WaitReport(prints: common.verbose)
         let manager = settings.manager(common, waits)
+        guard let settings = settings.withOverlays(manager, common) else { return .someFailed }
+        var command = self
+        command.settings = settings
+        return command.run(manager, waits)
+    }
+
+    private func run(_ manager: KingfisherManager, _ waits: WaitReport) -> ExitStatus {
+        let start = ContinuousClock.now
         var status = ExitStatus.success
         var next = 0
         // Cached images need neither threads nor the network. Most runs end after this loop.
@@ -149,20 +156,22 @@ struct FetchCommand: Sendable {
             let source = try SourceArgument.source(text, key: settings.key)
             let pin = try settings.lock?.pin(of: source)
             var results: [RetrieveImageResult] = []
-            for variant in settings.variants {
-                guard let result = try manager.retrieveCachedImage(with: source, options: variant.options, pin: pin)
-                else {
+            for options in settings.retrieved {
+                guard let result = try manager.retrieveCachedImage(with: source, options: options, pin: pin) else {
                     return nil
                 }
                 results.append(result)
             }
             if let first = results.first { settings.lock?.note(first) }
             let claim = claim(source, index)
-            for (form, result) in results.enumerated() {
+            for (form, result) in results.prefix(settings.variants.count).enumerated() {
                 var report = ItemReport(
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
                 report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
+                if settings.placeholder != nil {
+                    report.placeholder = settings.placeholder(in: results[settings.variants.count + form])
+                }
                 report.copy = try destination.write(result, form: form, claim)
                 reports.append(report)
             }
@@ -193,7 +202,7 @@ struct FetchCommand: Sendable {
         configuration.fillsCache = false
         configuration.lock = settings.lock
         configuration.exporter = FetchExporter(self, manager.cache, standIns)
-        var forms = settings.variants.map(\.options)
+        var forms = settings.retrieved
         if sources.count == 1, settings.progress == .bar {
             forms[0].progress = { received, total in
                 bar.update { figures in
@@ -271,9 +280,10 @@ struct FetchCommand: Sendable {
         }
         report.key = outcome.item.cacheKey(for: settings.options.request)
         report.attempts = outcome.attempts
-        return zip(settings.variants, results).map { variant, result in
-            report.variant = variant.name
-            report.take(result)
+        return settings.variants.indices.map { index in
+            report.variant = settings.variants[index].name
+            report.take(results[index])
+            report.placeholder = settings.placeholder(of: index, in: results)
             if let image = report.result, image.isOfNoUse { report.hint = "write it elsewhere with -o" }
             if report.source == SourceArgument.standardInput, report.error?.reasonName == "notAnImage" {
                 report.hint = "for a list of URLs: kf prefetch -"
@@ -320,6 +330,7 @@ private final class FetchExporter: PrefetchExporter {
     func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
         // The image is reported, stored or not.
         outcome.exported(isForgiven: true, standIns: standIns) { image, form throws(KingfisherError) in
+            guard form < command.settings.variants.count else { return nil }
             let copy = try command.destination.write(image, form: form, outcome.item.claim)
             if copy == nil, image.isOfNoUse, let problem = try cache.diskProblemNow() { throw problem }
             return copy

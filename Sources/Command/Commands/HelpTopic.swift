@@ -22,7 +22,7 @@ enum HelpTopic: String, CaseIterable {
         case .processors:
             Self.page(
                 "A processor is NAME:ARGUMENTS. Repeat -p, or join processors with |>, to apply several in order. Colours are "
-                    + "#rgb, #rrggbb or #rrggbbaa; sizes are in pixels.",
+                    + "#rgb, #rrggbb, #rrggbbaa or CSS names; sizes are in pixels.",
                 Self.processorRows, leftWidth: 30,
                 "A chain may end in encode:FORMAT, with a format of -f and options ('kf help encode'): "
                     + "'resize:320x|>encode:webp,quality=80'.",

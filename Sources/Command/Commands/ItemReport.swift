@@ -15,6 +15,7 @@ struct ItemReport: Sendable {
     var attempts: Int?
     /// The cached file that was found, and not opened.
     var cached: (path: String, facts: ImageFacts)?
+    var placeholder: String?
     /// Whether the run ended before the source was tried.
     var isNotTried = false
     /// Whether an earlier run has written the source's shard.
@@ -108,6 +109,9 @@ struct ItemReport: Sendable {
                 "written, unchanged (the file had these bytes), or left (--no-clobber); null without an output."
             ) { $0.copy?.state.rawValue },
         ] + CommonFields.facts.map { $0.of(\.facts) } + [
+            JSONField.ifPresent(
+                "placeholder", "With --placeholder: the ThumbHash in base 64, or the average colour as #rrggbb."
+            ) { $0.placeholder },
             JSONField(
                 "http_status",
                 "The status of the origin's last response, also of a cached one; null without a response."

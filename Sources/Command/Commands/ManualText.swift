@@ -25,7 +25,7 @@ enum ManualText {
 
     static let processors =
         "A processor is NAME:ARGUMENTS. Several -p run in order, and |> joins processors in one text. They are part of "
-        + "the cache key. Colours are #rgb, #rrggbb or #rrggbbaa."
+        + "the cache key. Colours are #rgb, #rrggbb, #rrggbbaa or CSS names."
 
     static let formats =
         "The first bytes of a file tell its format. A format that is only recognised is stored and delivered as received. "

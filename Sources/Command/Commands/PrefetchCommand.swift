@@ -5,7 +5,7 @@ import Synchronization
 
 struct PrefetchCommand: Sendable {
     private let common: CommonSettings
-    private let settings: RetrievalSettings
+    private var settings: RetrievalSettings
     private var options: ListOptions
     private let maxFailures: FailureLimit?
     private let isDryRun: Bool
@@ -32,6 +32,9 @@ struct PrefetchCommand: Sendable {
             throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
         }
         try settings.checkOnFailure(destination)
+        if case .shards = destination, settings.placeholder != nil {
+            throw UsageError(message: "--placeholder and --shards exclude each other")
+        }
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
         options.copyColumns = destination.exporter?.columns ?? []
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
@@ -106,8 +109,15 @@ struct PrefetchCommand: Sendable {
         }
         let waits = WaitReport(prints: common.verbose)
         let manager = settings.manager(common, waits)
+        guard let settings = settings.withOverlays(manager, common) else { return .someFailed }
+        var command = self
+        command.settings = settings
+        return command.run(lists, manager, waits)
+    }
+
+    private func run(_ lists: PrefetchLists, _ manager: KingfisherManager, _ waits: WaitReport) -> ExitStatus {
         let prefetcher = ImagePrefetcher(
-            manager: manager, forms: settings.variants.map(\.options), configuration: configuration)
+            manager: manager, forms: settings.retrieved, configuration: configuration)
         let bar = ProgressBar(settings.progress, waits, uploads: { manager.cache.uploadProgress }) {
             lists.expectedItems
         }
@@ -264,7 +274,10 @@ struct PrefetchCommand: Sendable {
                 report.isExported = outcome.item.isExported
                 report.error = outcome.item.recordedFailures[index]
                 if index < files.count { report.cached = (files[index].path, files[index].facts) }
-            case .retrieved(let results): report.take(results[index])
+                report.placeholder = settings.placeholder(of: index, in: files)
+            case .retrieved(let results):
+                report.take(results[index])
+                report.placeholder = settings.placeholder(of: index, in: results)
             }
             return report
         }

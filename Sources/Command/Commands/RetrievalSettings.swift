@@ -4,7 +4,7 @@ import KFCore
 struct RetrievalSettings: Sendable {
     let options: KingfisherOptions
     /// The images made of each source: one with the options themselves, or one for each `--variant`.
-    let variants: [Variant]
+    var variants: [Variant]
     let jobs: Int
     let maxPerHost: Int
     /// Requests per second to one host.
@@ -29,6 +29,8 @@ struct RetrievalSettings: Sendable {
     private let allowsFailures: Bool
     private let certificate: CertificateResponder?
     private let isReadOnly: Bool
+    /// The kind of placeholder that each image gets beside it.
+    let placeholder: ImagePlaceholder?
     private let lowerLayers: [String]
     private let remotes: RemoteSettings
     private let verifies: Bool
@@ -97,6 +99,7 @@ struct RetrievalSettings: Sendable {
         verifies = try arguments[Options.verify]
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
+        placeholder = try arguments[Options.placeholder]
         onFailure = try arguments[Options.onFailure]
         allowsFailures = try arguments[Options.allowFailures]
         certificate = try CertificateResponder(arguments)
@@ -311,7 +314,7 @@ struct Variant: Sendable {
     let name: String?
     /// The format that is written; nil for the source's own.
     let format: ImageFormat?
-    let options: KingfisherOptions
+    var options: KingfisherOptions
 
     /// One image for each `--variant` in each format. Each chain follows the processors of `-p`.
     static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {

@@ -73,7 +73,7 @@ public final class ImageExporter: Sendable {
     private let directory: String
     private let template: OutputTemplate
     /// The forms that are made of each source, in their order.
-    private let forms: [Form]
+    let forms: [Form]
     private let options: OutputOptions
     private let claims: ClaimTable?
     private let folders = Mutex<Set<String>>([])

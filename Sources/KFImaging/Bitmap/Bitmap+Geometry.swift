@@ -64,6 +64,11 @@ private func gather<Unit>(
 
 extension Bitmap {
     /// Returns a rectangle of the bitmap; it must lie inside.
+    func cropped(to part: PixelRectangle) throws(ImagingError) -> Bitmap {
+        try cropped(x: part.x, y: part.y, width: part.size.width, height: part.size.height)
+    }
+
+    /// Returns a rectangle of the bitmap; it must lie inside.
     func cropped(x: Int, y: Int, width: Int, height: Int) throws(ImagingError) -> Bitmap {
         if x == 0, y == 0, width == self.width, height == self.height { return self }
         var result = try Bitmap(uninitialized: width, height, format)

@@ -30,9 +30,12 @@ public struct Color: Sendable, Equatable {
     /// Whether a grey pixel can hold the colour.
     var isGray: Bool { red == green && green == blue }
 
-    /// Parses `#rgb`, `#rrggbb` or `#rrggbbaa`, in either case; nil for any other text.
+    /// Parses `#rgb`, `#rrggbb`, `#rrggbbaa` or a CSS name such as `tomato`, in either case; nil for any other text.
     public init?(_ text: some StringProtocol) {
-        guard text.utf8.first == UInt8(ascii: "#") else { return nil }
+        guard text.utf8.first == UInt8(ascii: "#") else {
+            self.init(name: text)
+            return
+        }
         var digits: [UInt8] = []
         for byte in text.utf8.dropFirst() {
             guard digits.count < 8, let digit = Character(UnicodeScalar(byte)).hexDigitValue else { return nil }

@@ -65,3 +65,10 @@ public struct PixelSize: Sendable, Equatable {
 
     package var turned: PixelSize { PixelSize(width: height, height: width) }
 }
+
+/// A part of a picture, in whole pixels.
+struct PixelRectangle: Equatable {
+    var x: Int
+    var y: Int
+    var size: PixelSize
+}

@@ -105,19 +105,6 @@ extension BlendMode {
         }
     }
 
-    /// B(backdrop, source) of a mode that is not separable, for red, green and blue.
-    func mix(_ backdrop: SIMD3<Double>, _ source: SIMD3<Double>) -> SIMD3<Double> {
-        switch self {
-        case .hue:
-            source.withSaturation(backdrop.saturation).withLuminosity(backdrop.luminosity)
-        case .saturation:
-            backdrop.withSaturation(source.saturation).withLuminosity(backdrop.luminosity)
-        case .color: source.withLuminosity(backdrop.luminosity)
-        case .luminosity: backdrop.withLuminosity(source.luminosity)
-        default: source
-        }
-    }
-
     private static func hardLight(_ backdrop: Double, _ source: Double) -> Double {
         if source <= 0.5 { return backdrop * 2 * source }
         let doubled = 2 * source - 1
@@ -128,28 +115,5 @@ extension BlendMode {
         if source <= 0.5 { return backdrop - (1 - 2 * source) * backdrop * (1 - backdrop) }
         let curve = backdrop <= 0.25 ? ((16 * backdrop - 12) * backdrop + 4) * backdrop : backdrop.squareRoot()
         return backdrop + (2 * source - 1) * (curve - backdrop)
-    }
-}
-
-extension SIMD3<Double> {
-    fileprivate var luminosity: Double { 0.3 * x + 0.59 * y + 0.11 * z }
-    fileprivate var saturation: Double { self.max() - self.min() }
-
-    /// The colour shifted to a luminosity, and desaturated when it would leave the range.
-    fileprivate func withLuminosity(_ target: Double) -> SIMD3<Double> {
-        let color = self + (target - luminosity)
-        let light = color.luminosity
-        let (least, most) = (color.min(), color.max())
-        var result = color
-        if least < 0 { result = (result - light) * (light / (light - least)) + light }
-        if most > 1 { result = (result - light) * ((1 - light) / (most - light)) + light }
-        return result
-    }
-
-    /// The colour scaled to a saturation, with its smallest channel at 0.
-    fileprivate func withSaturation(_ target: Double) -> SIMD3<Double> {
-        let least = self.min()
-        let range = self.max() - least
-        return range > 0 ? (self - least) * (target / range) : .zero
     }
 }

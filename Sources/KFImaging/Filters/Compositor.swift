@@ -76,7 +76,11 @@ struct Compositor {
                     let color = Double(place & 255) / 255
                     let mixed =
                         mode.isSeparable
-                        ? mode.mix(behind, color) : mode.mix(.init(repeating: behind), .init(repeating: color)).x
+                        ? mode.mix(behind, color)
+                        : mode.mix(
+                            ColorBatch(repeating: .init(repeating: behind)),
+                            ColorBatch(repeating: .init(repeating: color))
+                        ).red[0]
                     table[place] = ChannelTables.sample(channel(color, alpha, behind, mixed: mixed))
                 }
                 used = count
@@ -110,28 +114,71 @@ struct Compositor {
     private func mixTogether(
         _ source: Bitmap, _ alphas: [UInt8], to channels: PixelFormat.Channels
     ) throws(ImagingError) -> Bitmap {
-        let (step, width, count) = (source.format.channelCount, source.width, channels.rawValue)
-        return try source.mapRows(to: channels) { row, output in
-            // Adjacent pixels are often equal.
-            var last: (input: SIMD4<UInt8>, output: SIMD4<UInt8>)?
-            for x in 0..<width {
-                let (input, pixel) = (row + x * step, output + x * count)
-                let sample = SIMD4(input[0], input[1], input[2], step == 4 ? input[3] : 255)
-                if last?.input != sample { last = (sample, mixTogether(sample, alphas)) }
-                guard let result = last?.output else { continue }
-                for channel in 0..<count { pixel[channel] = result[channel] }
+        try source.mapRows(to: channels) { row, output in
+            // A loop for each mode: the choice is not made for each pixel.
+            switch mode {
+            case .hue: mixRow(row, source, output, channels, alphas) { BlendMode.hue.mix($0, $1) }
+            case .saturation: mixRow(row, source, output, channels, alphas) { BlendMode.saturation.mix($0, $1) }
+            case .color: mixRow(row, source, output, channels, alphas) { BlendMode.color.mix($0, $1) }
+            default: mixRow(row, source, output, channels, alphas) { BlendMode.luminosity.mix($0, $1) }
             }
         }
     }
 
-    private func mixTogether(_ sample: SIMD4<UInt8>, _ alphas: [UInt8]) -> SIMD4<UInt8> {
-        let color = SIMD3(Double(sample.x), Double(sample.y), Double(sample.z)) / 255
-        let alpha = opacity * Double(sample.w) / 255
-        let mixed = mode.mix(backdrop, color)
-        var result = SIMD4(0, 0, 0, alphas[Int(sample.w)])
-        for index in 0..<3 {
-            result[index] = ChannelTables.sample(channel(color[index], alpha, backdrop[index], mixed: mixed[index]))
+    /// The pixels that are blended between a load and a store.
+    private static let stretch = 64
+
+    /// Blends a row of RGB or RGBA, four pixels at a time.
+    @inline(__always)
+    private func mixRow(
+        _ row: UnsafePointer<UInt8>, _ source: Bitmap, _ output: UnsafeMutablePointer<UInt8>,
+        _ channels: PixelFormat.Channels, _ alphas: [UInt8], _ mix: (ColorBatch, ColorBatch) -> ColorBatch
+    ) {
+        typealias Lanes = ColorBatch.Lanes
+        let (step, count, width) = (source.format.channelCount, channels.rawValue, source.width)
+        let behind = ColorBatch(repeating: backdrop)
+        let (stretch, share) = (Compositor.stretch, 1 - backdropAlpha)
+        let batches = stretch / Lanes.scalarCount
+        // Red, green, blue and alpha, each in a plane of its own.
+        withUnsafeTemporaryAllocation(of: Lanes.self, capacity: 4 * batches) { planes in
+            guard let planes = planes.baseAddress else { return }
+            planes.initialize(repeating: .init(repeating: 0), count: 4 * batches)
+            let samples = UnsafeMutableRawPointer(planes).assumingMemoryBound(to: Double.self)
+            for start in stride(from: 0, to: width, by: stretch) {
+                let length = min(stretch, width - start)
+                let (input, result) = (row + start * step, output + start * count)
+                for channel in 0..<3 {
+                    let plane = samples + channel * stretch
+                    for x in 0..<length { plane[x] = Double(input[x * step + channel]) / 255 }
+                }
+                let alpha = samples + 3 * stretch
+                for x in 0..<length { alpha[x] = opacity * Double(step == 4 ? input[x * 4 + 3] : 255) / 255 }
+                for batch in 0..<(length + Lanes.scalarCount - 1) / Lanes.scalarCount {
+                    let (red, green, blue) = (planes + batch, planes + batch + batches, planes + batch + 2 * batches)
+                    let alpha = planes[batch + 3 * batches]
+                    let rest = 1 - alpha
+                    let whole = alpha + backdropAlpha * rest
+                    let mixed = mix(behind, ColorBatch(red.pointee, green.pointee, blue.pointee))
+                    func blend(_ color: UnsafeMutablePointer<Lanes>, _ mixed: Lanes, _ behind: Double) {
+                        let blended = share * color.pointee + backdropAlpha * mixed
+                        let sum = (alpha * blended + rest * (behind * backdropAlpha)) / whole
+                        color.pointee = sum.replacing(with: 0, where: whole .<= 0) * 255 + 0.5
+                    }
+                    blend(red, mixed.red, backdrop.x)
+                    blend(green, mixed.green, backdrop.y)
+                    blend(blue, mixed.blue, backdrop.z)
+                }
+                for channel in 0..<3 {
+                    let plane = samples + channel * stretch
+                    for x in 0..<length {
+                        result[x * count + channel] = UInt8(
+                            truncatingIfNeeded: Int32(max(0.5, min(plane[x], 255.5))))
+                    }
+                }
+                if count == 4 {
+                    for x in 0..<length { result[x * 4 + 3] = alphas[step == 4 ? Int(input[x * 4 + 3]) : 255] }
+                }
+            }
         }
-        return result
     }
 }

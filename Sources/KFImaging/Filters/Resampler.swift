@@ -12,11 +12,10 @@ enum Resampler {
         source: PixelSize, extent: (width: Double, height: Double)? = nil, format: PixelFormat, target: PixelSize,
         sharpening: Double = 0
     ) throws(ImagingError) {
-        let extent = extent ?? (Double(source.width), Double(source.height))
+        let weights = try ResampleWeights(source, extent, target, sharpening)
         self =
             format.isGray
-            ? .gray(try ResampleStage(source, extent, format, target, sharpening))
-            : .color(try ResampleStage(source, extent, format, target, sharpening))
+            ? .gray(try ResampleStage(weights, format)) : .color(try ResampleStage(weights, format))
     }
 
     /// Resamples the next source row.
@@ -35,15 +34,14 @@ enum Resampler {
         }
     }
 
+    /// Returns the picture at this size. A large one is resampled on all cores, with the pixels of one pass.
     static func resize(
         _ bitmap: Bitmap, extent: (width: Double, height: Double)? = nil, to size: PixelSize
     ) throws(ImagingError) -> Bitmap {
         if bitmap.size == size { return bitmap }
-        let resampler = try Resampler(source: bitmap.size, extent: extent, format: bitmap.format, target: size)
-        try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
-            for y in 0..<rows.height { try resampler.push(rows.base + y * rows.bytesPerRow) }
-        }
-        return resampler.result
+        return bitmap.format.isGray
+            ? try ResampleStage<SIMD2<Float>>.resize(bitmap, extent, to: size)
+            : try ResampleStage<SIMD4<Float>>.resize(bitmap, extent, to: size)
     }
 
     /// Returns the picture at each size; nil stands for its own.
@@ -55,35 +53,85 @@ enum Resampler {
     }
 }
 
-/// Resamples a picture row by row, and holds only the rows that one target row needs.
+/// The weights of both axes.
+struct ResampleWeights {
+    let source: PixelSize
+    let target: PixelSize
+    let horizontal: LanczosWeights
+    let vertical: LanczosWeights
+
+    init(
+        _ source: PixelSize, _ extent: (width: Double, height: Double)?, _ target: PixelSize, _ sharpening: Double = 0
+    ) throws(ImagingError) {
+        (self.source, self.target) = (source, target)
+        horizontal = try LanczosWeights(
+            source: source.width, extent: extent?.width ?? Double(source.width), target: target.width,
+            sharpening: sharpening)
+        vertical = try LanczosWeights(
+            source: source.height, extent: extent?.height ?? Double(source.height), target: target.height,
+            sharpening: sharpening)
+    }
+}
+
+/// Resamples a picture row by row into a bitmap of its own.
 final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
+    private let band: ResampleBand<Pixel>
+    /// Complete once every source row has been pushed.
+    private(set) var result: Bitmap
+
+    init(_ weights: ResampleWeights, _ format: PixelFormat) throws(ImagingError) {
+        result = try Bitmap(uninitialized: weights.target.width, weights.target.height, format)
+        band = try ResampleBand(weights, 0..<weights.target.height)
+    }
+
+    /// Resamples the next source row, which has the result's format.
+    func push(_ row: UnsafeRawPointer) throws(ImagingError) {
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in try band.push(row, into: target) }
+    }
+
+    /// Resamples bands of a whole picture in parallel. Some rows of the source are narrowed for two bands.
+    static func resize(
+        _ bitmap: Bitmap, _ extent: (width: Double, height: Double)?, to size: PixelSize
+    ) throws(ImagingError) -> Bitmap {
+        let weights = try ResampleWeights(bitmap.size, extent, size)
+        let bands = RowBands.split(width: max(bitmap.width, size.width), height: size.height, overlap: 3)
+        var result = try Bitmap(uninitialized: size.width, size.height, bitmap.format)
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try bitmap.withUnsafeRows { (source) throws(ImagingError) in
+                try RowBands.run(bands) { (rows) throws(ImagingError) in
+                    let band = try ResampleBand<Pixel>(weights, rows)
+                    for y in band.needed { try band.push(source.base + y * source.bytesPerRow, into: target) }
+                }
+            }
+        }
+        return result
+    }
+}
+
+/// Resamples some rows of the target, and holds only the source rows that one target row needs.
+private final class ResampleBand<Pixel: SIMD> where Pixel.Scalar == Float {
     private let source: PixelSize
+    private let width: Int
     private let horizontal: LanczosWeights
     private let vertical: LanczosWeights
+    private let end: Int
     /// Source rows at the target's width; source row y is in slot y % taps.
     private let ring: UnsafeMutablePointer<Pixel>
     private let input: UnsafeMutablePointer<Pixel>
     private let output: UnsafeMutablePointer<Pixel>
-    private var pushed = 0
-    private var emitted = 0
+    private var pushed: Int
+    private var emitted: Int
     private var pace = Pace()
-    /// Complete once every source row has been pushed.
-    private(set) var result: Bitmap
 
-    init(
-        _ source: PixelSize, _ extent: (width: Double, height: Double), _ format: PixelFormat, _ target: PixelSize,
-        _ sharpening: Double
-    ) throws(ImagingError) {
-        self.source = source
-        result = try Bitmap(uninitialized: target.width, target.height, format)
-        horizontal = try LanczosWeights(
-            source: source.width, extent: extent.width, target: target.width, sharpening: sharpening)
-        vertical = try LanczosWeights(
-            source: source.height, extent: extent.height, target: target.height, sharpening: sharpening)
-        let (size, overflow) = vertical.taps.multipliedReportingOverflow(by: target.width)
+    init(_ weights: ResampleWeights, _ rows: Range<Int>) throws(ImagingError) {
+        (source, width) = (weights.source, weights.target.width)
+        (horizontal, vertical) = (weights.horizontal, weights.vertical)
+        (emitted, end) = (rows.lowerBound, rows.upperBound)
+        pushed = rows.lowerBound == 0 ? 0 : Int(vertical.starts[rows.lowerBound])
+        let (size, overflow) = vertical.taps.multipliedReportingOverflow(by: width)
         if overflow { throw .outOfMemory(bytes: Int.max) }
         // One allocation, so that only one can fail.
-        ring = try Scratch.take(Pixel.self, size + source.width + target.width)
+        ring = try Scratch.take(Pixel.self, size + source.width + width)
         input = ring + size
         output = input + source.width
     }
@@ -92,20 +140,20 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
         Scratch.give(ring)
     }
 
-    /// Resamples the next source row, which has the result's format.
-    func push(_ row: UnsafeRawPointer) throws(ImagingError) {
-        let width = result.width
+    /// The source rows to push, in their order.
+    var needed: Range<Int> { pushed..<Int(vertical.starts[end - 1]) + vertical.taps }
+
+    /// Resamples the next source row, and writes the rows of the target that it completes.
+    func push(_ row: UnsafeRawPointer, into target: MutableBitmapRows) throws(ImagingError) {
         let slots = vertical.taps
         try pace.advance(source.width + width * horizontal.taps)
-        PixelRow.load(row, result.format, into: input, source.width)
+        PixelRow.load(row, target.format, into: input, source.width)
         narrow(into: ring + pushed % slots * width, width)
         pushed += 1
-        while emitted < result.height, Int(vertical.starts[emitted]) + slots <= pushed {
+        while emitted < end, Int(vertical.starts[emitted]) + slots <= pushed {
             try pace.advance(width * slots)
             combine(slots, Int(vertical.starts[emitted]), vertical.weights + emitted * slots, width)
-            try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-                PixelRow.store(output, to: target.base + emitted * target.bytesPerRow, target.format, width)
-            }
+            PixelRow.store(output, to: target.base + emitted * target.bytesPerRow, target.format, width)
             emitted += 1
         }
     }
@@ -115,12 +163,29 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
         let taps = horizontal.taps
         let starts = horizontal.starts
         var weight = horizontal.weights
-        for x in 0..<count {
+        var x = 0
+        // Four pixels at a time: their sums do not wait for each other.
+        while x + 4 <= count {
+            let (a, b) = (input + Int(starts[x]), input + Int(starts[x + 1]))
+            let (c, d) = (input + Int(starts[x + 2]), input + Int(starts[x + 3]))
+            var sums = (Pixel.zero, Pixel.zero, Pixel.zero, Pixel.zero)
+            for tap in 0..<taps {
+                sums.0 += a[tap] * weight[tap]
+                sums.1 += b[tap] * weight[tap + taps]
+                sums.2 += c[tap] * weight[tap + 2 * taps]
+                sums.3 += d[tap] * weight[tap + 3 * taps]
+            }
+            (output[x], output[x + 1], output[x + 2], output[x + 3]) = sums
+            weight += 4 * taps
+            x += 4
+        }
+        while x < count {
             let run = input + Int(starts[x])
             var sum = Pixel.zero
             for tap in 0..<taps { sum += run[tap] * weight[tap] }
             output[x] = sum
             weight += taps
+            x += 1
         }
     }
 

@@ -5,12 +5,7 @@ enum UnsharpMask {
     static func sharpen(_ bitmap: Bitmap, sigma: Double) throws(ImagingError) -> Bitmap {
         let weights = weights(sigma: sigma)
         return try bitmap.mapBands(to: bitmap.format, overlap: 2 * (weights.count - 1)) {
-            (source, target, band) throws(ImagingError) in
-            if source.format.isGray {
-                try sharpen(source, into: target, band, weights, as: SIMD2<Float>.self)
-            } else {
-                try sharpen(source, into: target, band, weights, as: SIMD4<Float>.self)
-            }
+            (source, target, band) throws(ImagingError) in try sharpen(source, into: target, band, weights)
         }
     }
 
@@ -26,87 +21,130 @@ enum UnsharpMask {
         return values.map { Float($0 / sum) }
     }
 
-    private static func sharpen<Pixel: SIMD>(
-        _ source: BitmapRows, into target: MutableBitmapRows, _ band: Range<Int>, _ weights: [Float],
-        as pixel: Pixel.Type
-    ) throws(ImagingError) where Pixel.Scalar == Float {
+    /// A row is a run of premultiplied samples, whatever the channels: no lane of a vector is empty.
+    private static func sharpen(
+        _ source: BitmapRows, into target: MutableBitmapRows, _ band: Range<Int>, _ weights: [Float]
+    ) throws(ImagingError) {
         let (width, height, reach) = (source.width, source.height, weights.count - 1)
+        let channels = source.format.channelCount
+        // Whole vectors; the samples behind the last pixel are computed and not used.
+        let length = (width * channels + 15) & ~15
+        let edge = reach * channels
         // The horizontally blurred rows that one result needs; row y is in slot y % slots.
         let slots = min(2 * reach + 1, height)
-        let ring = try Scratch.take(Pixel.self, slots * width + 3 * width + 2 * reach)
+        let ring = try Scratch.take(Float.self, slots * length + 3 * length + 2 * edge)
         defer { Scratch.give(ring) }
+        ring.update(repeating: 0, count: slots * length + 3 * length + 2 * edge)
         // The centre row, then the rows above and below it in pairs, from the nearest to the farthest.
-        let rows = try Scratch.take(UnsafePointer<Pixel>.self, 2 * reach + 1)
+        let rows = try Scratch.take(UnsafePointer<SIMD4<Float>>.self, 2 * reach + 1)
         defer { Scratch.give(rows) }
         let rowWeights = weights.prefix(1) + weights.dropFirst().flatMap { [$0, $0] }
-        let (sum, row) = (ring + slots * width, ring + (slots + 1) * width)
-        let padded = row + width
+        let (sum, row) = (ring + slots * length, ring + (slots + 1) * length)
+        let padded = row + length + edge
+        func quads(_ samples: UnsafeMutablePointer<Float>) -> UnsafeMutablePointer<SIMD4<Float>> {
+            vectors(samples, of: SIMD4<Float>.self)
+        }
         var next = max(0, band.lowerBound - reach)
-        let last = Float(255)
-        let alpha = source.format.channelCount - 1
         var pace = Pace()
         for y in band {
             while next <= min(y + reach, height - 1) {
-                PixelRow.load(source.base + next * source.bytesPerRow, source.format, into: padded + reach, width)
-                padded.update(repeating: padded[reach], count: reach)
-                (padded + reach + width).update(repeating: padded[reach + width - 1], count: reach)
-                try blurAlong(padded + reach, into: ring + next % slots * width, width, weights, &pace)
+                load(source.row(next), source.format, into: padded, width)
+                for index in 0..<edge {
+                    padded[index - edge] = padded[index % channels]
+                    padded[width * channels + index] = padded[(width - 1) * channels + index % channels]
+                }
+                try blurAlong(padded, into: ring + next % slots * length, length, channels, weights, &pace)
                 next += 1
             }
-            rows[0] = UnsafePointer(ring + y % slots * width)
+            rows[0] = UnsafePointer(quads(ring + y % slots * length))
             for offset in 1...reach {
-                rows[2 * offset - 1] = UnsafePointer(ring + max(y - offset, 0) % slots * width)
-                rows[2 * offset] = UnsafePointer(ring + min(y + offset, height - 1) % slots * width)
+                rows[2 * offset - 1] = UnsafePointer(quads(ring + max(y - offset, 0) % slots * length))
+                rows[2 * offset] = UnsafePointer(quads(ring + min(y + offset, height - 1) % slots * length))
             }
-            for start in stride(from: 0, to: width, by: stretch) {
-                let part = start..<min(start + stretch, width)
+            for start in stride(from: 0, to: length / 4, by: stretch) {
+                let part = start..<min(start + stretch, length / 4)
                 try pace.advance(part.count * weights.count * 2)
-                rowWeights.withUnsafeBufferPointer { PixelRow.add(rows, $0, into: sum, part) }
+                rowWeights.withUnsafeBufferPointer { PixelRow.add(rows, $0, into: quads(sum), part) }
             }
-            PixelRow.load(source.base + y * source.bytesPerRow, source.format, into: row, width)
-            for x in 0..<width { row[x] = row[x] * 2 - sum[x] }
-            if source.format.hasAlpha {
-                // An alpha above its range is clamped; the premultiplied colour must shrink with it.
-                for x in 0..<width where row[x][alpha] > last { row[x] *= last / row[x][alpha] }
-            }
-            PixelRow.store(row, to: target.base + y * target.bytesPerRow, target.format, width)
+            load(source.row(y), source.format, into: row, width)
+            for index in 0..<length { row[index] = row[index] * 2 - sum[index] }
+            store(row, to: target.row(y), target.format, width)
         }
     }
 
-    /// The number of pixels between two checks of the clock: a row may have a million pixels with hundreds of weights
+    private static func load(
+        _ row: UnsafePointer<UInt8>, _ format: PixelFormat, into samples: UnsafeMutablePointer<Float>, _ width: Int
+    ) {
+        let channels = format.channelCount
+        switch format.channels {
+        case .gray, .rgb: for index in 0..<width * channels { samples[index] = Float(row[index]) }
+        case .grayAlpha: PixelRow.load(row, format, into: vectors(samples, of: SIMD2<Float>.self), width)
+        case .rgba: PixelRow.load(row, format, into: vectors(samples, of: SIMD4<Float>.self), width)
+        }
+    }
+
+    private static func vectors<Vector>(
+        _ samples: UnsafeMutablePointer<Float>, of type: Vector.Type
+    ) -> UnsafeMutablePointer<Vector> {
+        UnsafeMutableRawPointer(samples).assumingMemoryBound(to: type)
+    }
+
+    private static func store(
+        _ samples: UnsafeMutablePointer<Float>, to row: UnsafeMutablePointer<UInt8>, _ format: PixelFormat, _ width: Int
+    ) {
+        switch format.channels {
+        case .gray, .rgb:
+            for index in 0..<width * format.channelCount {
+                row[index] = UInt8(truncatingIfNeeded: Int32(max(0, min(samples[index], 255)) + 0.5))
+            }
+        case .grayAlpha: store(vectors(samples, of: SIMD2<Float>.self), to: row, format, width)
+        case .rgba: store(vectors(samples, of: SIMD4<Float>.self), to: row, format, width)
+        }
+    }
+
+    private static func store<Pixel: SIMD>(
+        _ pixels: UnsafeMutablePointer<Pixel>, to row: UnsafeMutablePointer<UInt8>, _ format: PixelFormat, _ width: Int
+    ) where Pixel.Scalar == Float {
+        // An alpha above its range is clamped; the premultiplied colour must shrink with it.
+        let alpha = format.channelCount - 1
+        for x in 0..<width where pixels[x][alpha] > 255 { pixels[x] *= 255 / pixels[x][alpha] }
+        PixelRow.store(pixels, to: row, format, width)
+    }
+
+    /// The number of vectors between two checks of the clock: a row may have a million pixels with hundreds of weights
     /// each.
     private static let stretch = 1024
 
     @inline(__always)
-    private static func blurAlong<Pixel: SIMD>(
-        _ row: UnsafePointer<Pixel>, into output: UnsafeMutablePointer<Pixel>, _ count: Int, _ weights: [Float],
-        _ pace: inout Pace
-    ) throws(ImagingError) where Pixel.Scalar == Float {
-        for start in stride(from: 0, to: count, by: stretch) {
-            let end = min(start + stretch, count)
-            try pace.advance((end - start) * weights.count * 2)
+    private static func blurAlong(
+        _ row: UnsafePointer<Float>, into output: UnsafeMutablePointer<Float>, _ length: Int, _ channels: Int,
+        _ weights: [Float], _ pace: inout Pace
+    ) throws(ImagingError) {
+        let input = UnsafeRawPointer(row)
+        let result = UnsafeMutableRawPointer(output)
+        for start in stride(from: 0, to: length, by: 4 * stretch) {
+            let end = min(start + 4 * stretch, length)
+            try pace.advance((end - start) / 4 * weights.count * 2)
             weights.withUnsafeBufferPointer { weights in
-                var x = start
                 // Four independent sums at a time.
-                while x + 4 <= end {
-                    let middle = row + x
-                    var (a, b) = (middle[0] * weights[0], middle[1] * weights[0])
-                    var (c, d) = (middle[2] * weights[0], middle[3] * weights[0])
-                    for offset in 1..<weights.count {
-                        let (left, right, weight) = (middle - offset, middle + offset, weights[offset])
-                        a += (left[0] + right[0]) * weight
-                        b += (left[1] + right[1]) * weight
-                        c += (left[2] + right[2]) * weight
-                        d += (left[3] + right[3]) * weight
+                for place in stride(from: start * 4, to: end * 4, by: 64) {
+                    func vector(_ offset: Int) -> SIMD4<Float> {
+                        input.loadUnaligned(fromByteOffset: place + offset, as: SIMD4<Float>.self)
                     }
-                    (output[x], output[x + 1], output[x + 2], output[x + 3]) = (a, b, c, d)
-                    x += 4
-                }
-                while x < end {
-                    var sum = row[x] * weights[0]
-                    for offset in 1..<weights.count { sum += (row[x - offset] + row[x + offset]) * weights[offset] }
-                    output[x] = sum
-                    x += 1
+                    let first = weights[0]
+                    var (a, b) = (vector(0) * first, vector(16) * first)
+                    var (c, d) = (vector(32) * first, vector(48) * first)
+                    for step in 1..<weights.count {
+                        let (offset, weight) = (step * channels * 4, weights[step])
+                        a += (vector(-offset) + vector(offset)) * weight
+                        b += (vector(16 - offset) + vector(16 + offset)) * weight
+                        c += (vector(32 - offset) + vector(32 + offset)) * weight
+                        d += (vector(48 - offset) + vector(48 + offset)) * weight
+                    }
+                    result.storeBytes(of: a, toByteOffset: place, as: SIMD4<Float>.self)
+                    result.storeBytes(of: b, toByteOffset: place + 16, as: SIMD4<Float>.self)
+                    result.storeBytes(of: c, toByteOffset: place + 32, as: SIMD4<Float>.self)
+                    result.storeBytes(of: d, toByteOffset: place + 48, as: SIMD4<Float>.self)
                 }
             }
         }

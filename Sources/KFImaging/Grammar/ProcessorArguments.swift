@@ -20,7 +20,8 @@ package struct ProcessorArguments {
             let text = part.trimmed
             let key: String
             let value: Substring
-            if let equals = text.firstIndex(of: "=") {
+            // A URL may have an equals sign in its query.
+            if let equals = text.firstIndex(of: "="), text[..<equals].allSatisfy({ $0.isLetter || " -".contains($0) }) {
                 key = String(text[..<equals].trimmed)
                 value = text[text.index(after: equals)...].trimmed
                 if switches.contains(key) { throw fail("\(key) is a word of its own, without a value") }
@@ -130,7 +131,7 @@ extension ProcessorArguments {
     func color(_ key: String) throws(ImagingError) -> Color {
         guard let text = text(key) else { throw fail("\(key) is missing, as in '#ff8800'") }
         guard let color = Color(text) else {
-            throw fail("\(key) is '\(text)', but must be a colour like '#f80', '#ff8800' or '#ff880080'")
+            throw fail("\(key) is '\(text)', but must be a colour like '#f80', '#ff8800', '#ff880080' or 'tomato'")
         }
         return color
     }
@@ -164,20 +165,25 @@ extension ProcessorArguments {
         return corners
     }
 
-    /// Returns the anchor of a crop, a point or a named place; the centre when the argument is absent.
-    func anchor(_ key: String) throws(ImagingError) -> CroppingImageProcessor.Anchor {
+    /// Returns an anchor: a point, a named place or a rule of `interests`; `standard` when the argument is absent.
+    func anchor(
+        _ key: String, default standard: CroppingImageProcessor.Anchor = .center,
+        interests: [CroppingImageProcessor.Interest] = CroppingImageProcessor.Interest.allCases
+    ) throws(ImagingError) -> CroppingImageProcessor.Anchor {
         typealias Anchor = CroppingImageProcessor.Anchor
-        guard let text = text(key) else { return .center }
+        guard let text = text(key) else { return standard }
         let places: [(name: String, anchor: Anchor)] = [
             ("center", .center), ("top-left", Anchor(x: 0, y: 0)), ("top", Anchor(x: 0.5, y: 0)),
             ("top-right", Anchor(x: 1, y: 0)), ("left", Anchor(x: 0, y: 0.5)), ("right", Anchor(x: 1, y: 0.5)),
             ("bottom-left", Anchor(x: 0, y: 1)), ("bottom", Anchor(x: 0.5, y: 1)), ("bottom-right", Anchor(x: 1, y: 1)),
         ]
         if let place = places.first(where: { $0.name == text.lowercased() }) { return place.anchor }
-        if let (x, y) = PairText.split(text), let x = NumberText.parse(x), let y = NumberText.parse(y) {
-            return Anchor(x: x, y: y)
+        if let interest = interests.first(where: { $0.rawValue == text.lowercased() }) { return Anchor(interest) }
+        func share(_ side: Substring) -> Double? {
+            side.hasSuffix("%") ? NumberText.parse(side.dropLast()).map { $0 / 100 } : NumberText.parse(side)
         }
-        let names = places.map(\.name).joined(separator: ", ")
-        throw fail("\(key) is '\(text)', but must be like '0.5x0.5' or one of \(names)")
+        if let (x, y) = PairText.split(text), let x = share(x), let y = share(y) { return Anchor(x: x, y: y) }
+        let names = (places.map(\.name) + interests.map(\.rawValue)).joined(separator: ", ")
+        throw fail("\(key) is '\(text)', but must be like '0.5x0.5', '30%x70%' or one of \(names)")
     }
 }

@@ -59,8 +59,8 @@ package struct ProcessorSyntax: Sendable {
 
     /// All processors, in the order of the help.
     package static let all: [ProcessorSyntax] = [
-        resize, downsample, crop, pad, rotate, flip, blur, sharpen, roundCorner, border, overlay, tint, color,
-        blackWhite, grayscale, blend,
+        resize, downsample, crop, trim, pad, rotate, flip, blur, sharpen, roundCorner, border, overlay, tint, color,
+        blackWhite, grayscale, blend, watermark,
     ]
 }
 
@@ -89,16 +89,28 @@ extension ProcessorSyntax {
         "resize",
         [
             .required("size", "WxH|P%"),
-            .choice("mode", "none|fit|fill", of: ResizingImageProcessor.Mode.self, isOptional: true), .word("shrink"),
+            .choice("mode", "none|fit|fill|cover", of: ResizeWord.self, isOptional: true), .word("shrink"),
+            .optional("anchor", "anchor=AXxAY"),
         ],
-        "Resize to exactly WxH (none), to fit inside it, or to fill it without cropping; Wx, xH and P% keep the aspect "
-            + "ratio; shrink never enlarges",
-        example: "resize:320x240,fit"
+        "Resize to exactly WxH (none), to fit inside it, to fill it without cropping, or to cover it and crop the rest; Wx, "
+            + "xH and P% keep the aspect ratio; shrink never enlarges; the anchor of cover is that of crop",
+        example: "resize:320x240,cover,anchor=attention"
     ) { (arguments) throws(ImagingError) in
-        ResizingImageProcessor(
-            size: try arguments.size("size", "320x240"), mode: try arguments.choice("mode", default: .none),
-            shrink: arguments.text("shrink") != nil)
+        let size = try arguments.size("size", "320x240")
+        let shrink = arguments.text("shrink") != nil
+        let word = try arguments.choice("mode", default: ResizeWord.none)
+        let anchor = try arguments.anchor("anchor")
+        guard word == .cover else {
+            if arguments.text("anchor") != nil { throw arguments.fail("anchor needs the mode cover") }
+            let mode = ResizingImageProcessor.Mode(rawValue: word.rawValue) ?? .none
+            return ResizingImageProcessor(size: size, mode: mode, shrink: shrink)
+        }
+        guard let width = size.width, let height = size.height else { throw arguments.fail("cover needs both sides") }
+        return ResizingImageProcessor.covering(width: width, height: height, anchor: anchor, shrink: shrink)
     }
+
+    /// The words for the treatment of the aspect ratio. `cover` is a resize and a crop.
+    private enum ResizeWord: String, CaseIterable { case none, fit, fill, cover }
 
     private static let downsample = ProcessorSyntax(
         "downsample", [.required("size", "WxH|P%")],
@@ -110,13 +122,26 @@ extension ProcessorSyntax {
 
     private static let crop = ProcessorSyntax(
         "crop", [.required("size", "WxH"), .optional("anchor", "anchor=AXxAY")],
-        "Crop to WxH, at most the size of the image; the anchor is a point such as 0.5x0.5, or a name such as center or top-left",
+        "Crop to WxH, at most the size of the image; the anchor is a point such as 0.5x0.5 or 30%x70%, a name such as center "
+            + "or top-left, or attention or entropy, which look for the part that matters",
         example: "crop:200x200,anchor=top"
     ) { (arguments) throws(ImagingError) in
         let size = try arguments.size("size", "320x240")
         let anchor = try arguments.anchor("anchor")
         guard let width = size.width, let height = size.height else { throw arguments.fail("size needs both sides") }
         return CroppingImageProcessor(width: width, height: height, anchor: anchor)
+    }
+
+    private static let trim = ProcessorSyntax(
+        "trim", [.optional("tolerance", "TOLERANCE")],
+        "Cut off borders of one colour, that of the pixel at the top left; samples may differ by the tolerance (0 to 255, "
+            + "default 10)",
+        example: "trim:20"
+    ) { (arguments) throws(ImagingError) in
+        typealias Trimming = TrimmingImageProcessor
+        return Trimming(
+            tolerance: try arguments.number(
+                "tolerance", in: Trimming.toleranceRange, default: Trimming.standardTolerance))
     }
 
     private static let pad = ProcessorSyntax(
@@ -249,5 +274,28 @@ extension ProcessorSyntax {
         let alpha = try arguments.number("alpha", in: 0...1, default: 1)
         let background = try arguments.color("background", default: .transparent)
         return BlendImageProcessor(blendMode: mode, alpha: alpha, backgroundColor: background)
+    }
+
+    private static let watermark = ProcessorSyntax(
+        "watermark",
+        [
+            .required("overlay", "FILE|URL"), .optional("anchor", "anchor=A"), .optional("scale", "scale=S"),
+            .optional("opacity", "opacity=1"), .optional("margin", "margin=0"), .word("tile"),
+        ],
+        "Lay a picture over the image, at the bottom right by default; S is the part of the image's sides into which it is "
+            + "fitted (default its own size); tile repeats it",
+        example: "watermark:logo.png,anchor=top,scale=0.2,opacity=0.6"
+    ) { (arguments) throws(ImagingError) in
+        typealias Placement = WatermarkImageProcessor.Placement
+        let overlay = try arguments.required("overlay", "logo.png")
+        let anchor = try arguments.anchor("anchor", default: Placement.standardAnchor, interests: [])
+        let range = Placement.scaleRange
+        let scale = arguments.text("scale") == nil ? nil : try arguments.number("scale", in: range)
+        let opacity = try arguments.number("opacity", in: 0...1, default: 1)
+        let margin = try arguments.number("margin", in: 0...SizeSpec.maximum, default: 0)
+        let tile = arguments.text("tile") != nil
+        return WatermarkImageProcessor(
+            .named(overlay),
+            Placement(anchor: anchor, scale: scale, opacity: opacity, margin: margin, tile: tile))
     }
 }

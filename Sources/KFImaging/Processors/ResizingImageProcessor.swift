@@ -36,6 +36,15 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
         self.shrink = shrink
     }
 
+    /// Makes a processor that fills the size and crops the rest: a resize with ``Mode/fill``, then a crop. The result has
+    /// exactly the size, unless `shrink` keeps a smaller image from being enlarged. In text it is `resize:WxH,cover`.
+    public static func covering(
+        width: Double, height: Double, anchor: CroppingImageProcessor.Anchor = .center, shrink: Bool = false
+    ) -> any ImageProcessor {
+        ResizingImageProcessor(width: width, height: height, mode: .fill, shrink: shrink)
+            .append(another: CroppingImageProcessor(width: width, height: height, anchor: anchor))
+    }
+
     public var identifier: String {
         "resize:\(size.text)" + (size.width == nil || size.height == nil ? "" : ",\(mode.rawValue)")
             + (shrink ? ",shrink" : "")

@@ -200,13 +200,14 @@ struct ListParser {
 
     private mutating func processor(_ text: String) throws(ListProblem) -> any ImageProcessor {
         if let last = lastProcessor, last.text == text { return last.processor }
-        do {
-            let processor = try ProcessorParser.parse(text)
-            lastProcessor = (text, processor)
-            return processor
-        } catch {
-            throw .record("processor: \(error.message)")
+        let processor: any ImageProcessor
+        do { processor = try ProcessorParser.parse(text) } catch { throw .record("processor: \(error.message)") }
+        // A list may be a stranger's, and the overlay a file of this machine.
+        if processor.missingOverlay != nil {
+            throw .record("processor: 'watermark' is for -p and --variant, not for a list")
         }
+        lastProcessor = (text, processor)
+        return processor
     }
 
     /// Returns the text that determines the shard. An invalid record belongs to one shard too, which reports it.

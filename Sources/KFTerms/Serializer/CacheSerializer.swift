@@ -206,7 +206,7 @@ public struct ProcessingChain: Sendable {
         options.speed = Int(try arguments.number("speed", in: 0...10, default: Double(encoding.speed)))
         if let text = arguments.text("background") {
             guard let color = Color(text), color.alpha == 255 else {
-                throw arguments.fail("background is '\(text)', but must be a colour such as '#336699'")
+                throw arguments.fail("background is '\(text)', but must be a colour such as '#336699' or 'white'")
             }
             options.background = color
         }

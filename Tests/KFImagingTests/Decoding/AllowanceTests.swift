@@ -268,6 +268,7 @@ struct AllowanceTests {
             "blur:3",
             "sharpen:1", "color:saturation=0.5", "black-white", "grayscale", "tint:#ff000080", "overlay:#ff0000",
             "blend:multiply,background=#336699", "blend:hue,background=#336699", "round-corner:20", "border:5",
+            "trim", "crop:900x900,anchor=attention", "crop:900x900,anchor=entropy",
         ])
     func processorTime(_ spec: String) throws {
         let image = Image(try Bitmap(width: 1100, height: 1100, format: .rgba))

@@ -12,6 +12,18 @@ struct ProcessorParserTests {
             ("resize:x240.5", "resize:x240.5"), ("crop:20x10", "crop:20x10,anchor=0.5x0.5"),
             ("crop:20x10,anchor=top-left", "crop:20x10,anchor=0x0"),
             ("crop:20x10,anchor=-1x2", "crop:20x10,anchor=0x1"),
+            ("resize:320x240,cover", "resize:320x240,fill|>crop:320x240,anchor=0.5x0.5"),
+            ("resize:20x10,Cover,shrink,anchor=top", "resize:20x10,fill,shrink|>crop:20x10,anchor=0.5x0"),
+            ("resize:20x10,cover,anchor=30%x70%", "resize:20x10,fill|>crop:20x10,anchor=0.3x0.7"),
+            ("crop:20x10,anchor=Attention", "crop:20x10,anchor=attention"),
+            ("crop:20x10,entropy", "crop:20x10,anchor=entropy"),
+            ("trim", "trim:10"), ("trim:tolerance=2.50", "trim:2.5"),
+            ("watermark:sha256:00ff", "watermark:sha256:00ff,anchor=1x1,opacity=1,margin=0"),
+            (
+                "watermark:https://a.example/b.png?c=d,top-left,0.25,opacity=.5,margin=8,tile",
+                "watermark:https://a.example/b.png?c=d,anchor=0x0,scale=0.25,opacity=0.5,margin=8,tile"
+            ),
+            ("tint:RebeccaPurple", "tint:#663399ff"), ("overlay:transparent,0", "overlay:#00000000,fraction=0"),
             ("blur:10", "blur:10"), ("Blur: radius = 2.50", "blur:2.5"), ("blur:1e1", "blur:10"), ("", ""),
             ("downsample:64x64", "downsample:64x64"), ("downsample:x1.25", "downsample:x1.25"),
             ("pad:10x20.5,#FFF", "pad:10x20.5,#ffffffff"), ("pad:color=#11223344,size=1x1", "pad:1x1,#11223344"),
@@ -48,13 +60,19 @@ struct ProcessorParserTests {
             ("blur:-1", "0 to 10000"), ("blur:nan", "number"), ("blur:0x10", "number"), ("blur:inf", "number"),
             ("blur:3,4", "too many"), ("blur:radius=3,radius=4", "twice"), ("blur:sigma=3", "it takes radius"),
             ("resize:0x5", "above 0"), ("resize:x", "like '320x240'"), ("resize:5", "like '320x240'"),
-            ("resize:99999999x5", "up to 65535"), ("resize:5x5,cover", "none, fit, fill"), ("crop:5x", "both sides"),
+            ("resize:99999999x5", "up to 65535"), ("resize:5x5,covers", "none, fit, fill, cover"),
+            ("resize:5x,cover", "cover needs both sides"),
+            ("resize:5x5,fill,anchor=top", "anchor needs the mode cover"), ("trim:-1", "0 to 255"),
+            ("watermark", "overlay is missing, as in 'logo.png'"), ("watermark:a.png,anchor=attention", "anchor is"),
+            ("watermark:a.png,scale=2", "scale is '2'"), ("watermark:a.png,opacity=2", "opacity is '2'"),
+            ("watermark:a.png,tile=1", "tile is a word of its own"), ("watermark:a.png,margin=-1", "margin is"),
+            ("crop:5x", "both sides"),
             ("crop:5x5,anchor=middle", "center"), ("blur:", "empty"), ("blur:3|>", "empty step"),
             ("|>blur:3", "empty step"), ("downsample:0x0", "size is '0x0'"), ("downsample", "size is missing"),
-            ("pad:5x5", "color is missing"), ("pad:5x,#fff", "both sides"), ("pad:5x5,red", "color is 'red'"),
+            ("pad:5x5", "color is missing"), ("pad:5x,#fff", "both sides"), ("pad:5x5,rod", "color is 'rod'"),
             ("pad:70000x5,#fff", "up to 65535"), ("rotate:45", "angle is '45', but must be one of 90, 180, 270"),
             ("rotate", "angle is missing"), ("flip:x", "direction is 'x', but must be one of h, v"),
-            ("overlay:#ff", "'#f80', '#ff8800' or '#ff880080'"), ("overlay", "color is missing"),
+            ("overlay:#ff", "'#f80', '#ff8800', '#ff880080' or 'tomato'"), ("overlay", "color is missing"),
             ("overlay:#fff,1.5", "fraction is '1.5', but must be a number from 0 to 1"), ("tint:", "color is empty"),
             ("color:nan", "brightness is 'nan'"), ("color:contrast=-1", "contrast is '-1'"),
             ("color:0,1,1e9", "0 to 100"),
@@ -63,7 +81,7 @@ struct ProcessorParserTests {
             ("greyscale", "did you mean 'grayscale'"), ("blend", "mode is missing"),
             ("blend:softlight", "plus-lighter"),
             ("blend:softlight", "did you mean 'soft-light'"), ("blend:normal,2", "alpha is '2'"),
-            ("blend:normal,background=white", "background is 'white'"), ("round-corner", "radius is missing"),
+            ("blend:normal,background=whale", "background is 'whale'"), ("round-corner", "radius is missing"),
             ("roundcorner:5", "did you mean 'round-corner'"), ("round-corner:-1", "radius is '-1'"),
             ("round-corner:2w", "fraction from 0 to 1"), ("round-corner:nan", "radius is 'nan'"),
             ("round-corner:1e9", "0 to 65535"), ("round-corner:w", "radius is 'w'"),
@@ -102,6 +120,12 @@ struct ProcessorParserTests {
             (ResizingImageProcessor(width: 320, height: -1, mode: .aspectFit), "resize:320x1,fit"),
             (DownsamplingImageProcessor(width: 20, height: 30), "downsample:20x30"),
             (TintImageProcessor(tint: .black), "tint:#000000ff"),
+            (TrimmingImageProcessor(tolerance: 256), "trim:255"),
+            (
+                WatermarkImageProcessor(
+                    .named("sha256:0"), .init(anchor: .attention, scale: 0, opacity: 2, margin: .nan)),
+                "watermark:sha256:0,anchor=0.5x0.5,scale=0.001,opacity=1,margin=0"
+            ),
         ]
         for (processor, start) in processors {
             #expect(processor.identifier.hasPrefix(start), "\(processor.identifier)")
@@ -122,7 +146,12 @@ struct ProcessorParserTests {
         #expect(Color("#f80") == Color(red: 255, green: 136, blue: 0))
         #expect(Color("#FF880040") == Color(red: 255, green: 136, blue: 0, alpha: 64))
         #expect(Color("#ff8800")?.hexadecimal == "#ff8800ff")
-        for text in ["", "f80", "#ff", "#ff88", "#gg0000", "#ff880", "#ff88001", "#+f8800", "#ff8800401"] {
+        #expect(Color("Tomato") == Color(red: 255, green: 99, blue: 71) && Color("white") == .white)
+        #expect(Color("lightgoldenrodyellow") == Color("#fafad2") && Color("transparent") == .transparent)
+        for text in [
+            "", "f80", "fafad2", "tomatoes", "light red", "#ff", "#ff88", "#gg0000", "#ff880", "#ff88001", "#+f8800",
+            "#ff8800401",
+        ] {
             #expect(Color(text) == nil)
         }
     }

@@ -48,7 +48,7 @@ struct ProcessorSyntaxTests {
 
     @Test("Every processor has a usage line") func usage() throws {
         let rows = Dictionary(uniqueKeysWithValues: ProcessorSyntax.all.map { ($0.name, $0) })
-        #expect(rows["resize"]?.usage == "resize:WxH|P%[,none|fit|fill][,shrink]")
+        #expect(rows["resize"]?.usage == "resize:WxH|P%[,none|fit|fill|cover][,shrink][,anchor=AXxAY]")
         #expect(rows["border"]?.usage == "border[:WIDTH][,COLOUR][,radius=R][,corners=tl+tr+bl+br]")
         #expect(rows["grayscale"]?.usage == "grayscale")
         let blend = try #require(rows["blend"]?.documentation)

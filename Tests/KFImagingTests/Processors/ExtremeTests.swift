@@ -10,6 +10,9 @@ struct ExtremeTests {
         "pad:1x1,#fff", "pad:3x2,#f008f008", "crop:65535x65535", "downsample:65535x65535", "downsample:1e-9x1e-9",
         "resize:1e-9x1e-9", "color:1,100,100,20", "color:-1,100,100,-20", "overlay:#00000000,0", "tint:#ffffffff",
         "blend:plus-darker,0,#fff", "blend:luminosity,1,#00000001", "rotate:90", "flip:h", "grayscale", "black-white",
+        "trim:0", "trim:255", "crop:1x1,anchor=attention", "crop:65535x2,anchor=entropy",
+        "resize:3x65,cover,anchor=entropy",
+        "resize:1e-9x1e-9,cover,anchor=attention",
     ]
 
     @Test("Small pictures pass every processor", arguments: RoundTripTests.formats)

@@ -1,0 +1,52 @@
+import Glibc
+
+/// Places a crop where a picture has the most information: of the two strips at opposite edges, the one with the lower
+/// entropy is cut off, until the size is reached.
+enum Entropy {
+    /// The number of cuts in the direction that has more to lose.
+    private static let cuts = 8
+
+    /// Returns the rectangle of this size; it must fit into the picture.
+    static func rectangle(_ size: PixelSize, in bitmap: Bitmap) throws(ImagingError) -> PixelRectangle {
+        let bitmap = try bitmap.flattened(onto: .black)
+        var part = PixelRectangle(x: 0, y: 0, size: bitmap.size)
+        let most = max(bitmap.width - size.width, bitmap.height - size.height)
+        let step = (most + cuts - 1) / cuts
+        while part.size != size {
+            let (wide, tall) = (min(part.size.width - size.width, step), min(part.size.height - size.height, step))
+            if wide > 0 {
+                var (left, right) = (part, part)
+                (left.size.width, right.size.width) = (wide, wide)
+                right.x += part.size.width - wide
+                if try entropy(of: left, in: bitmap) < entropy(of: right, in: bitmap) { part.x += wide }
+                part.size.width -= wide
+            }
+            if tall > 0 {
+                var (top, bottom) = (part, part)
+                (top.size.height, bottom.size.height) = (tall, tall)
+                bottom.y += part.size.height - tall
+                if try entropy(of: top, in: bitmap) < entropy(of: bottom, in: bitmap) { part.y += tall }
+                part.size.height -= tall
+            }
+        }
+        return part
+    }
+
+    /// The information in a part, in bits for each sample of all channels together.
+    private static func entropy(of part: PixelRectangle, in bitmap: Bitmap) throws(ImagingError) -> Double {
+        let channels = bitmap.format.channelCount
+        var counts = [Int](repeating: 0, count: 256 * channels)
+        try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
+            var pace = Pace()
+            for y in part.y..<part.y + part.size.height {
+                try pace.advance(part.size.width)
+                let row = rows.row(y) + part.x * channels
+                for index in 0..<part.size.width * channels { counts[256 * (index % channels) + Int(row[index])] += 1 }
+            }
+        }
+        let total = Double(part.size.width * part.size.height)
+        return counts.reduce(0) { sum, count in
+            count == 0 ? sum : sum - Double(count) / total * log2(Double(count) / total)
+        }
+    }
+}
