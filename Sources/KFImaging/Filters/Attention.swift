@@ -11,7 +11,8 @@ enum Attention {
         let cell = (x: Double(bitmap.width) / Double(side), y: Double(bitmap.height) / Double(side))
         let window = (x: Double(size.width) / cell.x, y: Double(size.height) / cell.y)
         // A neighbourhood is as large as a tenth of the crop's diagonal.
-        let scores = blurred(try scores(of: bitmap), sigma: max(1, hypot(window.x, window.y) / 10))
+        let diagonal = (window.x * window.x + window.y * window.y).squareRoot()
+        let scores = blurred(try scores(of: bitmap), sigma: max(1, diagonal / 10))
         let best = scores.indices.max { scores[$0] < scores[$1] } ?? 0
         func start(_ cells: Int, _ scale: Double, _ length: Int, of whole: Int) -> Int {
             max(0, min(Int(Double(cells) * scale) - length / 2, whole - length))
