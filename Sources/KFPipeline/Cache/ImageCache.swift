@@ -344,7 +344,9 @@ public final class ImageCache: Sendable {
     /// and the limit; nil when there are none.
     package var evictedAgain: (removal: Removal, left: Int64, limit: Int64)? {
         guard let storage = alreadyOpen, storage.evictedAgain.entries > 0 else { return nil }
-        return (storage.evictedAgain, bestEffort { try storage.storedSize() } ?? 0, storage.sizeLimit)
+        let (removal, left) = (storage.evictedAgain, bestEffort { try storage.storedSize() } ?? 0)
+        // With less, what other processes stored has pushed the images out.
+        return left.adding(saturating: removal.bytes) > storage.sizeLimit ? (removal, left, storage.sizeLimit) : nil
     }
 
     /// The counts of the remotes since the cache was created; nil without any. Those of uploads are complete after
