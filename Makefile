@@ -25,8 +25,8 @@ ARCHIVES := $(CURDIR)/.build/archives
 LINKING := Sources/CCommand/Linking
 linker = $(foreach flag,$(1),-Xlinker $(flag))
 #
-# Nothing of the folder of the sources is in the binary, so that two folders make the same one: neither its name nor the
-# hashes of modules that were compiled below it.
+# The name of the folder of the sources is not in the binary, and neither are the hashes of modules that were compiled below
+# it. Two folders do not make quite the same binary yet.
 RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs -Xcc -ffile-prefix-map=$(CURDIR)=. \
