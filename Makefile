@@ -26,7 +26,7 @@ LINKING := Sources/CCommand/Linking
 linker = $(foreach flag,$(1),-Xlinker $(flag))
 #
 # The name of the folder of the sources is not in the binary, and neither are the hashes of modules that were compiled below
-# it. Two folders do not make quite the same binary yet.
+# it, so that two folders make the same code.
 RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs -Xcc -ffile-prefix-map=$(CURDIR)=. \

@@ -70,13 +70,21 @@ def check_glibc(binary):
 
 
 def strip(binary, folder, machine):
-    """Returns copies of a binary without symbols, and of its symbols, which debuggers find by the first one's link."""
+    """Returns copies of a binary without symbols, and of its symbols, which debuggers match by the name of the build."""
     prefix = "" if machine == platform.machine() else f"{machine}-linux-gnu-"
     bare, symbols = folder / "kf", folder / "kf.debug"
     run(prefix + "objcopy", "--only-keep-debug", "--compress-debug-sections", binary, symbols)
     run(prefix + "strip", "--strip-all", "-R", ".comment", "-o", bare, binary)
-    run(prefix + "objcopy", f"--add-gnu-debuglink={symbols}", bare)
-    return bare.read_bytes(), symbols.read_bytes()
+    # The linker's name of a build is a hash of the symbols too, which know the folder of the sources. That of the code alone
+    # is the same for two folders.
+    parts = [bytearray(path.read_bytes()) for path in (bare, symbols)]
+    note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
+    places = [part.index(note) + len(note) for part in parts]
+    parts[0][places[0]:places[0] + 20] = bytes(20)
+    identity = hashlib.sha1(parts[0]).digest()
+    for part, place in zip(parts, places):
+        part[place:place + 20] = identity
+    return bytes(parts[0]), bytes(parts[1])
 
 
 def licences():
