@@ -117,7 +117,7 @@ public final class LockedRun: Sendable {
 
     private func note(_ source: Source, _ original: (digest: Digest, bytes: Int64?)?) {
         guard let name = name(of: source) else { return }
-        // What a frozen lock lacks has failed.
+        // An image that a frozen lock lacks has failed before.
         if mode == .frozen { return state.withLock { $0.counts.asLocked += 1 } }
         let row = lock.row(of: name)
         // A pin has been compared already.

@@ -12,7 +12,7 @@ final class Watcher {
     private struct Socket {
         /// Whether `closed` reports the closing of the socket. libcurl also watches sockets that it closes by itself.
         var isKnown = false
-        /// What the kernel watches for; empty if it does not watch the socket.
+        /// The readiness that the kernel watches for; empty if it does not watch the socket.
         var watched: ReadinessQueue.Readiness = []
         /// Whether libcurl wants the socket watched.
         var isWanted = false

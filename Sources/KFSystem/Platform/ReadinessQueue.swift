@@ -6,7 +6,7 @@ import Glibc
 ///
 /// Linux: epoll and an eventfd. macOS would be `kqueue` with EVFILT_READ, EVFILT_WRITE and EVFILT_USER; that is not built.
 package final class ReadinessQueue {
-    /// What a socket is watched for, or is ready for.
+    /// The operations that a socket is watched for, or is ready for.
     package struct Readiness: OptionSet {
         package let rawValue: UInt32
 
