@@ -203,7 +203,7 @@ def map_frame(frame: Any, options: Sequence[str] = (), **settings: Any) -> Any:
 
 
 # The options that give a row no result, or several.
-_REFUSED = ("--shard", "--shard-by", "--shards", "--variant", "--dry-run", "--input-format", "--url-column")
+_REFUSED = ("--shard", "--shard-by", "--shards", "--variant", "--widths", "--srcset", "--dry-run", "--input-format", "--url-column")
 
 
 def _checked(options: Sequence[str], columns: Sequence[str]) -> None:

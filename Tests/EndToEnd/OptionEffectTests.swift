@@ -52,6 +52,7 @@ extension EndToEnd {
             "TarShardTests": ["shard-size", "shards"],
             "ResultsTests": ["ordered", "results"],
             "ShowTests": ["show"],
+            "SrcsetTests": ["alt-column", "srcset", "srcset-sizes", "srcset-url", "widths"],
             "VariantCommandTests": ["variant"],
             "DamageWarningTests": ["lenient", "max-memory", "max-process-time"],
         ]

@@ -88,9 +88,10 @@ extension EndToEnd {
                 #expect(count(".kf-cache/v1/objects/", ".jpg") == 2 && result.output.hasPrefix("key=images-"))
             } else if recipe.script.contains("thumbs") {
                 #expect(files.contains("site/thumbs/a.webp") && files.contains("site/thumbs/sub/b.webp"), "\(files)")
-            } else if recipe.script.contains("{width}") {
-                #expect(count("site/") == 12 && files.contains("site/a-320.webp"), "\(files)")
-                #expect(files.contains("site/sub/b-1280.jpg"), "\(files)")
+            } else if recipe.script.contains("--widths") {
+                #expect(count("site/img/") == 12 && files.contains("site/img/a-320.webp"), "\(files)")
+                let markup = try String(contentsOf: kf.home.path("work/site/pictures.html"), encoding: .utf8)
+                #expect(markup.contains("srcset=\"img/b-320.webp 320w"), "\(markup)")
             } else if recipe.script.contains("--variant") {
                 #expect(files.contains("site/photo-small.webp") && files.contains("site/photo-large.jpg"), "\(files)")
             } else if recipe.script.contains("products") {

@@ -3,7 +3,8 @@ import KFCore
 /// Processors, formats, and the limits of decoding.
 extension Options {
     static let processing: [OptionSpec] = [
-        variant.spec, process.spec, format.spec, quality.spec, speed.spec, background.spec, firstFrame.spec,
+        variant.spec, widths.spec, process.spec, format.spec, quality.spec, speed.spec, background.spec,
+        firstFrame.spec,
         srgb.spec, keepMetadata.spec, stripMetadata.spec, lenient.spec, maxPixels.spec, maxMemory.spec,
         maxProcessTime.spec,
         scale.spec, scaleDown.spec,
@@ -13,6 +14,17 @@ extension Options {
         "variant", .processing, value: "NAME=CHAIN",
         .each(ValueReader<VariantText> { (given) throws(UsageError) in try VariantText(given) }),
         help: "Make an image named NAME with the processors of -p and then CHAIN, which may end in encode:FORMAT")
+    static let widths = Option<[VariantText]>(
+        "widths", .processing, value: "N,...",
+        OptionForm(absent: []) { (given) throws(UsageError) in
+            let widths = given.text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+            guard widths.allSatisfy({ (1...Int(SizeSpec.maximum)).contains($0) }) else {
+                throw given.wrong("widths in pixels, such as 320,640,1280")
+            }
+            return Set(widths).sorted().map(VariantText.init(width:))
+        },
+        excludes: [variant.name],
+        help: "Make an image of each width, none wider than its source: after -p, resize:Nx,shrink")
     static let process = Option<String?>(
         "process", short: "p", .processing, value: "SPEC",
         OptionForm(absent: nil, isRepeatable: true) { (given) throws(UsageError) in
@@ -105,5 +117,10 @@ struct VariantText: Sendable {
         }
         self.name = name
         chain = String(parts[1])
+    }
+
+    init(width: Int) {
+        name = "\(width)"
+        chain = "resize:\(width)x,shrink"
     }
 }

@@ -35,7 +35,10 @@ enum Options {
 
 /// The destinations of results.
 extension Options {
-    static let copies: [OptionSpec] = [outputDir.spec, name.spec, safeNames.spec, createDirs.spec, noClobber.spec]
+    static let copies: [OptionSpec] = [
+        outputDir.spec, name.spec, safeNames.spec, createDirs.spec, noClobber.spec, srcset.spec, srcsetURL.spec,
+        srcsetSizes.spec,
+    ]
 
     static let output = Option<String?>(
         "output", short: "o", .output, value: "FILE", .one(.text(needs: "a file name")), excludes: [outputDir.name],
@@ -61,8 +64,23 @@ extension Options {
     static let safeNames = Option(
         "safe-names", .output, .flag, help: "Keep only letters, digits and -_.+ in names")
     static let createDirs = Option(
-        "create-dirs", .output, .flag, help: "Create missing parent directories of -o, --output-dir and --shards")
+        "create-dirs", .output, .flag,
+        help: "Create missing parent directories of -o, --output-dir, --shards and --srcset")
     static let noClobber = Option("no-clobber", .output, .flag, help: "Leave output files that exist as they are")
+
+    static let srcset = Option<String?>(
+        "srcset", .output, value: "FILE.html|.json", .one(.text(needs: "the name of a file")),
+        excludes: [noClobber.name], commandLineAlone: true,
+        help: "Write a <picture> for each source, or its JSON, with the files in --output-dir")
+    static let srcsetURL = Option<String?>(
+        "srcset-url", .output, value: "URL",
+        .one("a URL or path without blanks, such as /images/") { text in
+            text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f } ? text : nil
+        },
+        help: "What the URLs in --srcset begin with (default the path from FILE to the copies)")
+    static let srcsetSizes = Option(
+        "srcset-sizes", .output, value: "SIZES", .number(default: "100vw", .text),
+        help: "The width that a picture has in the page, as the attribute sizes has it")
 
     static let archives: [OptionSpec] = [shards.spec, shardSize.spec]
 
@@ -79,7 +97,7 @@ extension Options {
 extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
-        hashColumn.spec,
+        hashColumn.spec, altColumn.spec,
         allowLocal.spec, shard.spec, shardBy.spec, prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
         maxFailures.spec,
     ]
@@ -99,6 +117,9 @@ extension Options {
     static let processColumn = column("process-column", help: "Column with processors to apply after those of -p")
     static let hashColumn = column(
         "hash-column", help: "Column with the hashes that the images must have, as for fetch --hash")
+    static let altColumn = Option<String?>(
+        "alt-column", .lists, value: "NAME", .one(.text(needs: "a column's name")),
+        help: "Column with the texts that --srcset puts into alt")
     static let allowLocal = Option("allow-local", .lists, .flag, help: "Accept paths and file: URLs from lists")
     static let shard = Option<ListShard?>(
         "shard", .lists, value: "I/N",

@@ -13,7 +13,8 @@ enum Destination: Sendable {
     init(
         _ arguments: ParsedArguments, results: Int, forms: [ImageExporter.Form], json: Bool
     ) throws(UsageError) {
-        let template = try arguments[Options.name]
+        let isWidths = try !arguments[Options.widths].isEmpty
+        let template = try arguments[Options.name] ?? (isWidths ? .standardOfWidths : nil)
         let options = OutputOptions(
             replaces: !(try arguments[Options.noClobber]), createsFolders: try arguments[Options.createDirs],
             safeNames: try arguments[Options.safeNames])
@@ -105,9 +106,9 @@ enum Destination: Sendable {
         switch self {
         case .cache, .shards: return nil
         case .standardOutput:
-            return ImageExporter.Copy(path: "-", try result.writeNow(to: .standardOutput))
+            return ImageExporter.Copy(path: "-", try result.writeNow(to: .standardOutput), of: result)
         case .file(let path, let options):
-            return ImageExporter.Copy(path: path, try result.writeNow(to: .file(path), options))
+            return ImageExporter.Copy(path: path, try result.writeNow(to: .file(path), options), of: result)
         case .directory(let exporter):
             guard let claim else { return nil }
             return try exporter.exportNow(result, form: form, claim)

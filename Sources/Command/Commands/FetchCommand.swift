@@ -14,6 +14,7 @@ struct FetchCommand: Sendable {
     private let screen: Screen?
     private let tags: TagWriter?
     private let outputs = OutputCounts()
+    private let srcset: SrcsetFile?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let show = try arguments[Options.show]
@@ -49,6 +50,8 @@ struct FetchCommand: Sendable {
         if case .cache = destination, let notStored = settings.notStored, screen == nil {
             throw UsageError(message: "\(notStored); write the image with -o or --output-dir")
         }
+        srcset = try SrcsetFile.make(
+            arguments, others: sources.map(\.text) + [arguments[Options.lock]].compactMap(\.self))
     }
 
     func run() -> ExitStatus {
@@ -66,7 +69,7 @@ struct FetchCommand: Sendable {
         var next = 0
         // Cached images need neither threads nor the network. Most runs end after this loop.
         while next < sources.count, !Terminal.isClosed, let reports = cached(next, manager) {
-            for report in reports { status.raise(to: print(report)) }
+            status.raise(to: print(reports))
             next += 1
         }
         var (progress, signals): (ProgressBar?, Interrupts?) = (nil, nil)
@@ -118,7 +121,9 @@ struct FetchCommand: Sendable {
         progress?.end()
         if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
-        status.raise(to: settings.finishLock(common, isWhole: status != .stoppedEarly && signals?.status == nil))
+        let isWhole = status != .stoppedEarly && signals?.status == nil
+        if let srcset { status.raise(to: srcset.finish(common, isWhole: isWhole)) }
+        status.raise(to: settings.finishLock(common, isWhole: isWhole))
         settings.forgive(&status)
         if common.json {
             Terminal.print(
@@ -131,10 +136,16 @@ struct FetchCommand: Sendable {
         return status
     }
 
-    private func print(_ report: ItemReport) -> ExitStatus {
-        if let state = report.copy?.state { outputs.add(state) }
-        if let tags, let result = report.result { tags.note(result) }
-        return report.print(common, on: screen)
+    /// Prints the reports of a source, and returns the worst status.
+    private func print(_ reports: [ItemReport]) -> ExitStatus {
+        var status = ExitStatus.success
+        for report in reports {
+            if let state = report.copy?.state { outputs.add(state) }
+            if let tags, let result = report.result { tags.note(result) }
+            status.raise(to: report.print(common, on: screen))
+        }
+        if let srcset, let markup = srcset.text(reports) { srcset.append(markup) }
+        return status
     }
 
     static let summary: [JSONField<(sources: Int, outputs: OutputCounts, cache: ImageCache, lock: LockedRun?)>] = [
@@ -169,9 +180,7 @@ struct FetchCommand: Sendable {
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
                 report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
-                if settings.placeholder != nil {
-                    report.placeholder = settings.placeholder(in: results[settings.variants.count + form])
-                }
+                report.placeholder = settings.placeholder(of: form, in: results)
                 report.copy = try destination.write(result, form: form, claim)
                 reports.append(report)
             }
@@ -224,7 +233,7 @@ struct FetchCommand: Sendable {
             guard case .ended(let outcome, let progress) = event else { return }
             waiting[outcome.item.number] = reports(outcome)
             while !Terminal.isClosed, let reports = waiting.removeValue(forKey: next) {
-                for report in reports { status.raise(to: print(report)) }
+                status.raise(to: print(reports))
                 next += 1
             }
             bar.update { figures in

@@ -24,6 +24,8 @@ struct ItemReport: Sendable {
     var sample: ShardNames.Sample?
     var place: (list: String, line: Int)?
     var columns: [StrictJSON.Member]?
+    /// The text of --alt-column.
+    var alternativeText = ""
     /// Advice that ends the error message.
     var hint: String?
 

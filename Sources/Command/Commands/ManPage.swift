@@ -128,6 +128,7 @@ enum ManPage {
         JSONGroup("kf fetch and kf prefetch: one object per item, as it ends", ItemReport.fields),
         JSONGroup("Summary of kf fetch", FetchCommand.summary),
         JSONGroup("Summary of kf prefetch", PrefetchCommand.summary),
+        JSONGroup("--srcset FILE.json: an array with one object per source", PictureMarkup.fields),
         JSONGroup("kf prefetch --dry-run: one object per item", PrefetchDryRunCommand.fields),
         JSONGroup("Summary of kf prefetch --dry-run", PrefetchDryRunCommand.summary),
         JSONGroup("kf cache stat", CacheStatCommand.fields),

@@ -15,6 +15,8 @@ struct PrefetchCommand: Sendable {
     private let paths: [String]
     private let output: PrefetchOutput
     private let tags: TagWriter?
+    /// The column of the texts for `--srcset`.
+    private let altColumn: String?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let offline = try arguments[Options.offline]
@@ -36,7 +38,8 @@ struct PrefetchCommand: Sendable {
             throw UsageError(message: "--placeholder and --shards exclude each other")
         }
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
-        options.copyColumns = destination.exporter?.columns ?? []
+        altColumn = try arguments[Options.altColumn]
+        options.copyColumns = (destination.exporter?.columns ?? []) + [altColumn].compactMap(\.self)
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
         for path in paths where path.contains("://") || ImageFolder.isFolder(path) {
             let shown = RequestURL.redacted(path)
@@ -82,7 +85,8 @@ struct PrefetchCommand: Sendable {
         }
         if try arguments[Options.prefetchDryRun] {
             guard results == nil else { throw UsageError(message: "--dry-run has no --results; use --json") }
-            return PrefetchOutput(failures: nil, results: nil, isOrdered: false)
+            guard try arguments[Options.srcset] == nil else { throw UsageError(message: "--dry-run has no --srcset") }
+            return PrefetchOutput(failures: nil, results: nil, srcset: nil, isOrdered: false)
         }
         if failures != nil, format == nil, Set(paths.map { ListFormat(fileName: $0) }).count > 1 {
             throw UsageError(message: "--failures writes one list; lists of several formats need one run each")
@@ -92,7 +96,10 @@ struct PrefetchCommand: Sendable {
             throw UsageError(message: "--results and --failures name the same file, \(results)")
         }
         let records = try failures.map { path throws(UsageError) in try FailureFile(path, lists: paths) }
-        return PrefetchOutput(failures: records, results: rows, isOrdered: try arguments[Options.ordered])
+        let others = try paths + [results, failures, arguments[Options.lock]].compactMap(\.self)
+        return PrefetchOutput(
+            failures: records, results: rows, srcset: try SrcsetFile.make(arguments, others: others),
+            isOrdered: try arguments[Options.ordered])
     }
 
     func run() -> ExitStatus {
@@ -150,7 +157,11 @@ struct PrefetchCommand: Sendable {
         let start = ContinuousClock.now
         var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, manager.cache, bar) }
         bar.update { $0.isOver = true }
-        output.finish(hadItems: report.progress.finished > 0 || report.brokenLists == 0)
+        let isWhole =
+            report.ending == .finished && report.brokenLists + report.unreadLists + report.progress.notTried == 0
+            && interrupts.status == nil
+        let hadItems = report.progress.finished > 0 || report.brokenLists == 0
+        status.raise(to: output.finish(common, hadItems: hadItems, isWhole: isWhole))
         if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
         manager.shutdownNow()
         bar.end()
@@ -161,9 +172,6 @@ struct PrefetchCommand: Sendable {
         status.raise(to: conclude(report))
         status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
-        let isWhole =
-            report.ending == .finished && report.brokenLists + report.unreadLists + report.progress.notTried == 0
-            && interrupts.status == nil
         settings.forgive(&status)
         status.raise(to: settings.finishLock(common, isWhole: isWhole))
         summarize((report, start.duration(to: .now), manager.cache, settings.lock), status)
@@ -263,6 +271,7 @@ struct PrefetchCommand: Sendable {
         common.attempts = outcome.attempts
         common.key = outcome.item.cacheKey(for: settings.options.request)
         common.columns = outcome.item.recordColumns
+        if let altColumn { common.alternativeText = outcome.item.columns[altColumn] ?? "" }
         if case .shards(_, let shards) = destination { common.sample = shards.names.sample(at: outcome.item.position) }
         return settings.variants.indices.map { index in
             var report = common

@@ -1,8 +1,8 @@
 import KFCore
 import Synchronization
 
-/// The results of a run: the lines of standard output, and the files of `--results` and `--failures`. With `--ordered`
-/// they follow the list.
+/// The results of a run: the lines of standard output, and the files of `--results`, `--failures` and `--srcset`. With
+/// `--ordered` or `--srcset` they follow the list.
 final class PrefetchOutput: Sendable {
     /// The maximum number of items whose results wait for those before them, approximately.
     static let mostWaiting = 16_384
@@ -11,6 +11,7 @@ final class PrefetchOutput: Sendable {
         let lines: [String]
         let rows: ResultsFile.Rows?
         let failed: PrefetchItem?
+        let markup: String?
     }
 
     private struct Gathered: ~Copyable {
@@ -24,21 +25,26 @@ final class PrefetchOutput: Sendable {
     }
 
     let isOrdered: Bool
+    private let srcset: SrcsetFile?
     private let state: Mutex<Gathered>
 
-    init(failures: consuming FailureFile?, results: consuming ResultsFile?, isOrdered: Bool) {
-        self.isOrdered = isOrdered
+    init(
+        failures: consuming FailureFile?, results: consuming ResultsFile?, srcset: SrcsetFile?, isOrdered: Bool
+    ) {
+        self.isOrdered = isOrdered || srcset != nil
+        self.srcset = srcset
         state = Mutex(Gathered(failures: failures, results: results))
     }
 
     /// Whether the reports of every item are needed.
-    var hasRows: Bool { state.withLock { $0.results != nil } }
+    var hasRows: Bool { srcset != nil || state.withLock { $0.results != nil } }
 
     /// The reason why one of the files is not complete, with the option that names it; nil while both are.
     var problem: String? {
         state.withLock { state in
             if let problem = state.failures?.problem { return "--failures: \(problem)" }
-            return state.results?.problem.map { "--results: \($0)" }
+            if let problem = state.results?.problem { return "--results: \(problem)" }
+            return srcset?.problem.map { "--srcset: \($0)" }
         }
     }
 
@@ -47,12 +53,12 @@ final class PrefetchOutput: Sendable {
         state.withLock { state in
             let part = Part(
                 lines: lines, rows: state.results?.rows(item, reports),
-                failed: hasFailed && state.failures != nil ? item : nil)
-            guard isOrdered else { return Self.write(part, &state) }
+                failed: hasFailed && state.failures != nil ? item : nil, markup: srcset?.text(reports))
+            guard isOrdered else { return write(part, &state) }
             state.waiting[item.position] = part
             while let part = state.waiting.removeValue(forKey: state.next) {
                 state.next += 1
-                Self.write(part, &state)
+                write(part, &state)
             }
         }
     }
@@ -67,10 +73,10 @@ final class PrefetchOutput: Sendable {
     }
 
     /// Writes what still waits for items that have not ended: those of a run that was cut off. The files of an earlier run
-    /// stay if this run had nothing to do because of its lists.
-    func finish(hadItems: Bool) {
+    /// stay if this run had nothing to do because of its lists, and that of `--srcset` if it was not `isWhole`.
+    func finish(_ common: CommonSettings, hadItems: Bool, isWhole: Bool) -> ExitStatus {
         state.withLock { state in
-            for (_, part) in state.waiting.sorted(by: { $0.key < $1.key }) { Self.write(part, &state) }
+            for (_, part) in state.waiting.sorted(by: { $0.key < $1.key }) { write(part, &state) }
             state.waiting = [:]
             if hadItems {
                 state.results?.finish()
@@ -78,15 +84,17 @@ final class PrefetchOutput: Sendable {
             }
             Self.flush(&state)
         }
+        return srcset?.finish(common, isWhole: isWhole) ?? .success
     }
 
-    private static func write(_ part: Part, _ state: inout Gathered) {
+    private func write(_ part: Part, _ state: inout Gathered) {
         for line in part.lines {
             if !state.lines.isEmpty { state.lines += "\n" }
             state.lines += line
         }
         if let rows = part.rows { state.results?.append(rows) }
         if let item = part.failed { state.failures?.add(item) }
-        if state.lines.utf8.count >= AppendedFile.block { flush(&state) }
+        if let markup = part.markup { srcset?.append(markup) }
+        if state.lines.utf8.count >= AppendedFile.block { Self.flush(&state) }
     }
 }

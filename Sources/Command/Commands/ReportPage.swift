@@ -273,7 +273,12 @@ enum ReportPage {
 /// Text for a page. Keys come from anywhere, and none may become markup.
 enum HTMLText {
     static func escaped(_ text: String) -> String {
-        Terminal.visible(text).unicodeScalars.reduce(into: "") { $0 += escapes[$1] ?? String($1) }
+        attribute(Terminal.visible(text))
+    }
+
+    /// Returns the text with its invisible characters, for the value of an attribute in double quotes.
+    static func attribute(_ text: String) -> String {
+        RawText.percentEscaped(text).unicodeScalars.reduce(into: "") { $0 += escapes[$1] ?? String($1) }
     }
 
     private static let escapes: [Unicode.Scalar: String] = [
@@ -281,9 +286,12 @@ enum HTMLText {
     ]
 
     /// Returns `file:///…` for an attribute.
-    static func fileURL(_ path: String) -> String {
+    static func fileURL(_ path: String) -> String { "file://" + urlPath(path) }
+
+    /// Returns a path as a URL has it, in ASCII that also `srcset` takes.
+    static func urlPath(_ path: String) -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-_.".utf8)
-        return RawText.bytes(path).reduce(into: "file://") { url, byte in
+        return RawText.bytes(path).reduce(into: "") { url, byte in
             if plain.contains(byte) {
                 url.unicodeScalars.append(Unicode.Scalar(byte))
             } else {

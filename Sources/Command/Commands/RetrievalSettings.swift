@@ -3,7 +3,7 @@ import KFCore
 /// The settings that `fetch` and `prefetch` make of their processing, caching and network options.
 struct RetrievalSettings: Sendable {
     let options: KingfisherOptions
-    /// The images made of each source: one with the options themselves, or one for each `--variant`.
+    /// The images made of each source: one with the options themselves, or one for each `--variant` or width.
     var variants: [Variant]
     let jobs: Int
     let maxPerHost: Int
@@ -305,88 +305,5 @@ struct RetrievalSettings: Sendable {
         manager.downloader.authenticationChallengeResponder = certificate
         Session.current.keep(manager, certificate)
         return manager
-    }
-}
-
-/// One of the images that are made of each source.
-struct Variant: Sendable {
-    /// The name that `--variant` gives; nil without that option.
-    let name: String?
-    /// The format that is written; nil for the source's own.
-    let format: ImageFormat?
-    var options: KingfisherOptions
-
-    /// One image for each `--variant` in each format. Each chain follows the processors of `-p`.
-    static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {
-        let encoding = try encoding(arguments)
-        let start = try arguments[Options.process].map { text throws(UsageError) in
-            try chain(text, encoding, of: "")
-        }
-        var formats: [ImageFormat?] = []
-        for format in try Self.formats(arguments) where !formats.contains(format) { formats.append(format) }
-        if start?.serializer != nil, arguments.isOnCommandLine(Options.format) {
-            throw UsageError(message: "-p ends in 'encode:', so -f has no effect; leave out one of them")
-        }
-        let texts = try arguments[Options.variant]
-        var variants: [Variant] = []
-        var usesFormats = false
-        for text in texts.isEmpty ? [nil] : texts.map(Optional.some) {
-            guard text == nil || !variants.contains(where: { $0.name == text?.name }) else {
-                throw UsageError(message: "there are two variants named '\(text?.name ?? "")'")
-            }
-            let chain = try text.map { text throws(UsageError) in
-                try Self.chain(text.chain, encoding, of: "variant '\(text.name)': ")
-            }
-            var options = options
-            if let start { options.processor = start.processor }
-            if let chain { options.processor = options.processor.append(another: chain.processor) }
-            if let last = chain?.serializer == nil ? start : chain, let serializer = last.serializer {
-                options.cacheSerializer = serializer
-                variants.append(Variant(name: text?.name, format: last.format, options: options))
-                continue
-            }
-            usesFormats = true
-            for format in formats {
-                options.cacheSerializer =
-                    format.map { FormatIndicatedCacheSerializer(format: $0, options: encoding) }
-                    ?? DefaultCacheSerializer(options: encoding)
-                variants.append(Variant(name: text?.name, format: format, options: options))
-            }
-        }
-        if arguments.isOnCommandLine(Options.format), !variants.isEmpty, !usesFormats {
-            throw UsageError(message: "every --variant ends in 'encode:', so -f has no effect; leave out one of them")
-        }
-        return variants
-    }
-
-    private static func chain(
-        _ text: String, _ encoding: EncodeOptions, of owner: String
-    ) throws(UsageError) -> ProcessingChain {
-        do { return try ProcessingChain(text, encoding: encoding) } catch {
-            throw UsageError(message: owner + error.message)
-        }
-    }
-
-    private static func encoding(_ arguments: ParsedArguments) throws(UsageError) -> EncodeOptions {
-        var encoding = EncodeOptions()
-        let quality = try arguments[Options.quality]
-        (encoding.quality, encoding.qualities) = (quality.every, quality.own)
-        if let speed = try arguments[Options.speed] { encoding.speed = speed }
-        if let color = try arguments[Options.background] { encoding.background = color }
-        encoding.convertsToSRGB = try arguments[Options.srgb]
-        encoding.keepsMetadata = try arguments[Options.keepMetadata]
-        encoding.stripsMetadata = try arguments[Options.stripMetadata]
-        return encoding
-    }
-
-    /// The formats of `-f`. Without it, the format that the name of the output stands for.
-    private static func formats(_ arguments: ParsedArguments) throws(UsageError) -> [ImageFormat?] {
-        let formats = try arguments[Options.format]
-        let asked = arguments.layer(of: Options.format)
-        let (named, layer) = try Destination.format(arguments)
-        guard let named, named.isEncodable, asked == nil || layer < asked ?? 0 else {
-            return formats.isEmpty ? [nil] : formats
-        }
-        return [named]
     }
 }

@@ -60,10 +60,13 @@ public final class ImageExporter: Sendable {
         public let path: String
         /// Whether it was written.
         public let state: OutputState
+        /// The facts about the image.
+        public let facts: ImageFacts
 
-        package init(path: String, _ state: OutputState) {
+        package init(path: String, _ state: OutputState, of image: RetrieveImageResult) {
             self.path = path
             self.state = state
+            facts = image.facts
         }
     }
 
@@ -179,7 +182,7 @@ public final class ImageExporter: Sendable {
                 throw .processorError(reason: .outputFailed(detail: "the template gives an invalid file name"))
             }
             // The bytes tell equal images of several sources from others.
-            let image = Self.digest(hash).prefix
+            let image = Self.digest(sha256).prefix
             guard claims?.claim(Self.digest(name).prefix, for: image) ?? image == image else { continue }
             try makeFolders(name)
             let path = directory == "." ? name : "\(directory)/\(name)"
@@ -188,7 +191,7 @@ public final class ImageExporter: Sendable {
                     reason: .outputFailed(detail: "not written: \(path) is a source of this run; use another directory")
                 )
             }
-            return Copy(path: path, try result.writeNow(to: .file(path), options))
+            return Copy(path: path, try result.writeNow(to: .file(path), options), of: result)
         }
         throw .processorError(reason: .outputFailed(detail: "not written: another image has its name"))
     }

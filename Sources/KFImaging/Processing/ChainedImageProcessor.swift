@@ -27,4 +27,9 @@ extension ImageProcessor {
         default: return ChainedImageProcessor(steps: steps)
         }
     }
+
+    /// The steps but the last one.
+    package func droppingLast() -> any ImageProcessor {
+        steps.dropLast().reduce(DefaultImageProcessor()) { chain, step in chain.append(another: step) }
+    }
 }

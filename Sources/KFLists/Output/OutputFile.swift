@@ -203,4 +203,18 @@ package enum OutputDirectory {
         let detail = (code == EEXIST ? "it is not a directory" : describe(errno: code)) + hint
         throw .processorError(reason: .outputFailed(detail: "cannot write into \(path): \(detail)"))
     }
+
+    /// Returns the relative path between two directories, with a slash at its end; empty for the same one. Links are
+    /// followed. A directory that cannot be resolved counts as it is written.
+    package static func path(from: String, to: String) -> String {
+        func parts(_ path: String) -> [Substring] {
+            let real = path.withPath { realpath($0, nil) }
+            defer { free(real) }
+            return (real.map { RawText.decode($0) } ?? path).split(separator: "/")
+        }
+        let (own, other) = (parts(from), parts(to))
+        let shared = zip(own, other).prefix { $0 == $1 }.count
+        let steps = Array(repeating: "..", count: own.count - shared) + other.dropFirst(shared).map(String.init)
+        return steps.map { $0 + "/" }.joined()
+    }
 }

@@ -64,6 +64,9 @@ public struct OutputTemplate: Sendable {
     /// The default template for variants: `{stem}-{variant}.{ext}`.
     public static let standardOfVariants = OutputTemplate(
         pieces: [.field(.stem), .text("-"), .field(.variant), .text("."), .field(.ext)])
+    /// The default template for images that differ in their width: `{stem}-{width}.{ext}`.
+    public static let standardOfWidths = OutputTemplate(
+        pieces: [.field(.stem), .text("-"), .field(.width), .text("."), .field(.ext)])
 
     private init(pieces: [Piece]) { self.pieces = pieces }
 
