@@ -50,7 +50,7 @@ def load():
 
 
 def run(arguments):
-    peers.install(with_python="downloaders" in arguments.works)
+    peers.install(arguments.works)
     figures = {
         "schema": 1,
         "date": datetime.date.today().isoformat(),

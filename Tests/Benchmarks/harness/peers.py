@@ -22,14 +22,22 @@ PYTHON_PACKAGES = ("python3", "python3-venv", "python3-pil", "python3-numpy", "p
 INSTALL_LIMIT = 600  # seconds
 
 
-def install(with_python):
-    """From Debian what is missing, then img2dataset from PyPI if asked to. Says what could not be had, and goes on."""
+# Those of PyPI, each in an environment of its own, and the works that need them.
+ENVIRONMENTS = {"img2dataset": ("downloaders", "img2dataset"), "pyvips": ("site", "pyvips[binary]")}
+
+
+def install(works):
+    """From Debian what is missing, then from PyPI what the works need. Says what could not be had, and goes on."""
     subprocess.run([ROOT / "Tests/Support/setup.sh", *PACKAGES.values(), *PYTHON_PACKAGES], check=True)
-    environment = KEPT / "img2dataset"
-    if not with_python or (environment / "installed").exists():
-        return
+    for name, (work, requirement) in ENVIRONMENTS.items():
+        if work in works and not environment(name):
+            install_environment(name, requirement)
+
+
+def install_environment(name, requirement):
+    environment = KEPT / name
     shutil.rmtree(environment, ignore_errors=True)
-    print("bench: installing img2dataset from PyPI into .build/bench/img2dataset", file=sys.stderr, flush=True)
+    print(f"bench: installing {name} from PyPI into .build/bench/{name}", file=sys.stderr, flush=True)
     try:
         subprocess.run(
             ["/usr/bin/python3", "-m", "venv", environment],
@@ -37,10 +45,10 @@ def install(with_python):
             timeout=INSTALL_LIMIT,
             stdout=subprocess.DEVNULL,
         )
-        subprocess.run([environment / "bin/pip", "install", "-q", "img2dataset"], check=True, timeout=INSTALL_LIMIT)
+        subprocess.run([environment / "bin/pip", "install", "-q", requirement], check=True, timeout=INSTALL_LIMIT)
         (environment / "installed").touch()
     except (subprocess.SubprocessError, OSError) as error:
-        print(f"bench: img2dataset cannot be installed, going on without it: {error}", file=sys.stderr, flush=True)
+        print(f"bench: {name} cannot be installed, going on without it: {error}", file=sys.stderr, flush=True)
 
 
 def find(name):
@@ -56,9 +64,9 @@ def toolchain(name):
     return beside if beside and beside.exists() else name
 
 
-def img2dataset():
-    program = KEPT / "img2dataset/bin/img2dataset"
-    return program if (KEPT / "img2dataset/installed").exists() else None
+def environment(name):
+    """The programs of an environment from PyPI, or None."""
+    return KEPT / name / "bin" if (KEPT / name / "installed").exists() else None
 
 
 def versions(kf):
@@ -73,8 +81,11 @@ def versions(kf):
         "nginx": ("nginx", "-v"),
         "Pillow": ("/usr/bin/python3", "-c", "import PIL; print(PIL.__version__)"),
     }
-    if img2dataset():
-        commands["img2dataset"] = (KEPT / "img2dataset/bin/pip", "show", "img2dataset")
+    if environment("img2dataset"):
+        commands["img2dataset"] = (environment("img2dataset") / "pip", "show", "img2dataset")
+    if environment("pyvips"):
+        version = "import pyvips; print('.'.join(str(pyvips.version(part)) for part in range(3)))"
+        commands["libvips of pyvips"] = (environment("pyvips") / "python", "-c", version)
     found = {}
     for name, (program, *arguments) in commands.items():
         path = program if "/" in str(program) else find(program) or f"/usr/sbin/{program}"

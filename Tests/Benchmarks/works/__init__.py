@@ -1,6 +1,7 @@
 """The works that kf is measured by: each a function that takes a `Bench` and gives results."""
 
-from . import cached, clean, dns, downloaders, instructions, large_body, many, memory, photos, prefetch, processing, remote
+from . import cached, clean, dns, downloaders, instructions, large_body, many, memory, photos, prefetch, processing
+from . import remote, site
 
 WORKS = {
     "hit": cached.hit,
@@ -21,6 +22,7 @@ WORKS = {
     "large": photos.large,
     "avif": photos.avif,
     "blur": photos.blur,
+    "site": site.site,
     "stat": many.million,
 }
 # Names for several works.

@@ -3,7 +3,7 @@
 from harness.filesystem import FileSystem
 from harness.floors import floor
 from harness.measure import BUDGET, Side, alternate, take
-from harness.peers import find, img2dataset
+from harness.peers import environment, find
 from harness.result import Result
 from .bench import Folders, files
 from .lists import Endless, small
@@ -62,12 +62,12 @@ def others(folders, lists):
             check=stored(folders, "aria2c", lists.count),
         ),
     ]
-    if img2dataset():
+    if environment("img2dataset"):
         found.append(
             Side(
                 "img2dataset",
                 lambda: (
-                    *(img2dataset(), "--url_list", lists.lines, "--output_folder", folders.new("img2dataset")),
+                    *(environment("img2dataset") / "img2dataset", "--url_list", lists.lines, "--output_folder", folders.new("img2dataset")),
                     *("--output_format", "files", "--resize_mode", "no", "--skip_reencode", "True"),
                     *("--thread_count", AT_ONCE, "--processes_count", 2),
                     *("--number_sample_per_shard", lists.count // 2, "--compute_hash", "None"),
