@@ -28,7 +28,7 @@ struct WebServer: BlobServer {
 
     init(_ url: RemoteURL) throws(KingfisherError) {
         guard !url.host.isEmpty else { throw RemoteURL.invalid("the address has no host") }
-        address = RemoteAddress(url, prefix: url.prefix, layout: url.layout)
+        address = RemoteAddress(url, prefix: url.prefix)
         credentials = url.credentials
         name = address.root.dropLast() + url.trimmedPath
     }

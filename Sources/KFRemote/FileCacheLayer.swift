@@ -11,9 +11,8 @@ final class FileCacheLayer: CacheLayer {
     var reach: NetworkReach? { .machine }
 
     func location(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
-        "\(self.name)/\(layout.path(of: kind, name))"
+        "\(self.name)/\(RemoteLayout.path(of: kind, name))"
     }
-    private let layout: RemoteLayout
     private let directory: SharedDirectory
     /// The threads, which a file system that hangs may block.
     private let pool = WorkerPool(label: "kf.remote", width: DescriptorLimit.beside(8))
@@ -26,7 +25,6 @@ final class FileCacheLayer: CacheLayer {
         }
         let path = PercentCoding.decode(url.path[...])
         name = "file://\(path)"
-        layout = url.layout
         directory = SharedDirectory(path, creates: creates)
     }
 
@@ -42,7 +40,7 @@ final class FileCacheLayer: CacheLayer {
     }
 
     private func answer(_ request: CacheLayerRequest) -> CacheLayerAnswer {
-        let path = layout.path(of: request.kind, request.name)
+        let path = RemoteLayout.path(of: request.kind, request.name)
         do throws(StorageError) {
             switch request.operation {
             case .read: return try read(path, request)

@@ -69,7 +69,7 @@ final class HTTPCacheLayer: CacheLayer {
     var reach: NetworkReach? { work.withLock { $0.reach } }
 
     func location(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
-        "\(self.name)/\(server.address.layout.path(of: kind, name))"
+        "\(self.name)/\(RemoteLayout.path(of: kind, name))"
     }
 
     private var engine: TransferEngine {

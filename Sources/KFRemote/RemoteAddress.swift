@@ -9,17 +9,15 @@ struct RemoteAddress: Sendable {
     /// The path below `root` that precedes every blob; empty, or with a slash at its end.
     let prefix: String
     let host: String
-    let layout: RemoteLayout
 
-    init(_ url: RemoteURL, prefix: String, layout: RemoteLayout) {
+    init(_ url: RemoteURL, prefix: String) {
         root = "\(url.scheme)://\(url.authority)/"
         host = url.host
         self.prefix = prefix
-        self.layout = layout
     }
 
     /// Returns the path of a request's blob below the root.
-    func path(of request: CacheLayerRequest) -> String { prefix + layout.path(of: request.kind, request.name) }
+    func path(of request: CacheLayerRequest) -> String { prefix + RemoteLayout.path(of: request.kind, request.name) }
 
     func url(of request: CacheLayerRequest) -> String { root + path(of: request) }
 }
@@ -33,7 +31,6 @@ struct RemoteURL {
     /// The path, which begins with a slash.
     let path: String
     var credentials: Credentials?
-    var layout = RemoteLayout.kf1
     var region: String?
 
     /// The schemes of all kinds of remotes.
@@ -65,15 +62,10 @@ struct RemoteURL {
                 let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 let value = parts.count == 2 ? PercentCoding.decode(parts[1]) : ""
                 switch parts[0] {
-                case "layout":
-                    guard let layout = RemoteLayout(rawValue: value) else {
-                        throw Self.invalid("the layout of a remote is kf1 or bazel")
-                    }
-                    self.layout = layout
                 case "region" where scheme == "s3": region = value
                 default:
                     throw Self.invalid(
-                        "\(name) has a parameter that is not known: a remote takes layout=bazel, and s3: region=REGION")
+                        "\(name) has a parameter that is not known: s3: takes region=REGION, and others take none")
                 }
             }
             rest = rest[..<query]

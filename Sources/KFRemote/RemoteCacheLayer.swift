@@ -3,8 +3,7 @@ import KFTerms
 
 /// The remotes that kf knows.
 public enum RemoteCacheLayer {
-    /// Returns the layer of an address: `http(s)://HOST/PREFIX`, `s3://BUCKET/PREFIX?region=REGION` or `file:///DIRECTORY`,
-    /// with `?layout=bazel` for a server that stores blobs as Bazel's caches do.
+    /// Returns the layer of an address: `http(s)://HOST/PREFIX`, `s3://BUCKET/PREFIX?region=REGION` or `file:///DIRECTORY`.
     ///
     /// An address with user info is sent its name and password. S3 takes its credentials from `AWS_ACCESS_KEY_ID`,
     /// `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, its region from the address or `AWS_REGION`, and another endpoint

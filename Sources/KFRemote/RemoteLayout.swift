@@ -1,15 +1,7 @@
-/// The names of blobs below the root of a remote.
-enum RemoteLayout: String, Sendable {
-    /// `kf1/ac/ab/<64 hex>` and `kf1/cas/cd/<64 hex>`.
-    case kf1
-    /// `ac/<64 hex>` and `cas/<64 hex>`, as Bazel's caches name them.
-    case bazel
-
-    func path(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
-        switch self {
-        case .kf1: "kf1/\(CacheLayerRequest.path(of: kind, name))"
-        case .bazel: "\(kind.rawValue)/\(name)"
-        }
+/// The names of blobs below the root of a remote: `kf1/ac/ab/<64 hex>` and `kf1/cas/cd/<64 hex>`.
+enum RemoteLayout {
+    static func path(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
+        "kf1/\(CacheLayerRequest.path(of: kind, name))"
     }
 
     /// Returns the collections above a path, the uppermost first.

@@ -37,7 +37,7 @@ struct S3Bucket: BlobServer {
             endpoint ?? "https://s3.\(region).amazonaws.com", of: "AWS_ENDPOINT_URL", schemes: ["http", "https"])
         guard !place.host.isEmpty else { throw RemoteURL.invalid("AWS_ENDPOINT_URL has no host") }
         name = "s3://\(url.host)\(url.trimmedPath)"
-        address = RemoteAddress(place, prefix: "\(place.prefix)\(bucket)/\(url.prefix)", layout: url.layout)
+        address = RemoteAddress(place, prefix: "\(place.prefix)\(bucket)/\(url.prefix)")
         if let key = value("AWS_ACCESS_KEY_ID"), let secret = value("AWS_SECRET_ACCESS_KEY") {
             signing = AWSSigning(
                 accessKey: key, secretKey: secret, sessionToken: value("AWS_SESSION_TOKEN"), region: region)

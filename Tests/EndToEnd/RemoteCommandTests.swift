@@ -68,18 +68,6 @@ extension EndToEnd {
 
         // MARK: Options
 
-        @Test("The bazel layout needs no folders")
-        func bazel() async throws {
-            let (origin, remote) = (try Origin(), try RemoteFaultServer())
-            let url = remote.url("/base") + "?layout=bazel"
-            _ = try await fetch(origin.url, "--remote", url, "--remote-write")
-            let names = remote.tree.files.keys.sorted()
-            #expect(names.count == 2, "\(names)")
-            #expect(names.first?.wholeMatch(of: /\/base\/ac\/[0-9a-f]{64}/) != nil, "\(names)")
-            #expect(names.last?.wholeMatch(of: /\/base\/cas\/[0-9a-f]{64}/) != nil, "\(names)")
-            #expect(try await fetch(origin.url, "--remote", url).status == "remote")
-        }
-
         @Test("The environment and the config file set remotes")
         func environment() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())

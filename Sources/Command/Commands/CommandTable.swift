@@ -302,8 +302,8 @@ enum CommandTable {
         "Copies are named by --name, a template with fields such as {stem}, {width} and {column:NAME}: 'kf help names'."
 
     private static let remotes =
-        "--remote is http(s)://HOST/PREFIX (a WebDAV server), s3://BUCKET/PREFIX?region=REGION or file:///DIRECTORY; "
-        + "?layout=bazel uses the paths of Bazel's caches. A password stands in the URL, better in KF_REMOTE or the config "
+        "--remote is http(s)://HOST/PREFIX (a WebDAV server), s3://BUCKET/PREFIX?region=REGION or file:///DIRECTORY. "
+        + "A password stands in the URL, better in KF_REMOTE or the config "
         + "file than on the command line. S3 takes its key from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and "
         + "AWS_SESSION_TOKEN. Images that are requested with credentials, and private and no-store responses, are not "
         + "shared. A remote that fails is passed over; without --remote-required the exit status does not change."

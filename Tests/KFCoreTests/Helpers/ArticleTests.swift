@@ -111,7 +111,7 @@ private struct Project {
         "Sendable",
         "Synchronization", "Task", "Vary",
     ]
-    private static let foreignCommands: Set<String> = ["bazel-remote", "curl", "git", "make", "swift"]
+    private static let foreignCommands: Set<String> = ["curl", "git", "make", "swift"]
     /// What the command takes in place of a command.
     private static let ownWords: Set<String> = ["version"]
 

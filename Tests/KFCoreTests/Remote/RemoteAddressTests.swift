@@ -51,8 +51,7 @@ struct RemoteAddressTests {
             ("http://[::1]:9/x", "http://[::1]:9/x/kf1/cas/ab/ab"),
             ("http://[2001:DB8::1]", "http://[2001:db8::1]/kf1/cas/ab/ab"),
             ("http://ann:word@h/p", "http://h/p/kf1/cas/ab/ab"),
-            ("http://h/p?layout=bazel", "http://h/p/cas/ab"), ("http://h?layout=bazel", "http://h/cas/ab"),
-            ("http://h/p?layout=kf1", "http://h/p/kf1/cas/ab/ab"), ("http://h/p?", "http://h/p/kf1/cas/ab/ab"),
+            ("http://h/p?", "http://h/p/kf1/cas/ab/ab"),
         ])
     func urls(_ text: String, _ expected: String) throws { #expect(try url(text) == expected) }
 
@@ -60,8 +59,6 @@ struct RemoteAddressTests {
     func kinds() throws {
         let address = try http("http://h/p").server.address
         #expect(address.path(of: request(.entry)).hasPrefix("p/kf1/ac/ab/ab00"))
-        let bazel = try http("http://h/p?layout=bazel").server.address
-        #expect(bazel.path(of: request(.entry)).hasPrefix("p/ac/ab00"))
         #expect(RemoteLayout.collections(above: "p/kf1/ac/ab/x") == ["p", "p/kf1", "p/kf1/ac", "p/kf1/ac/ab"])
     }
 
@@ -81,7 +78,7 @@ struct RemoteAddressTests {
     @Test(
         "The name has neither trailing slashes nor parameters",
         arguments: [
-            ("https://H:1/p/?layout=bazel", "https://h:1/p"), ("http://h/", "http://h"),
+            ("https://H:1/p/?", "https://h:1/p"), ("http://h/", "http://h"),
             ("file:///mnt/a%20b/", "file:///mnt/a b/"), ("file:///mnt/cache", "file:///mnt/cache"),
             ("file://localhost/mnt", "file:///mnt"),
         ])
@@ -113,7 +110,7 @@ struct RemoteAddressTests {
             ("s3://b/p/?region=us-2", "", "https://s3.us-2.amazonaws.com/b/p/kf1/cas/ab/ab"),
             ("s3://b/p", "http://127.0.0.1:9000", "http://127.0.0.1:9000/b/p/kf1/cas/ab/ab"),
             ("s3://b/p", "https://h/api/", "https://h/api/b/p/kf1/cas/ab/ab"),
-            ("s3://b/p?layout=bazel", "http://[::1]:9000/", "http://[::1]:9000/b/p/cas/ab"),
+            ("s3://b/p", "http://[::1]:9000/", "http://[::1]:9000/b/p/kf1/cas/ab/ab"),
         ])
     func buckets(_ text: String, _ endpoint: String, _ expected: String) throws {
         #expect(try url(text, ["AWS_REGION": "eu-1", "AWS_ENDPOINT_URL": endpoint]) == expected)
@@ -169,8 +166,7 @@ struct RemoteAddressTests {
             ("http://h/p#x", "'#'"), ("http://h/../p", ".."), ("http://h/./p", ".."), ("http://h/a/..", ".."),
             ("http://h/%2e%2E/p", ".."), ("file:///a/%2e%2e/b", ".."), ("file:///mnt/../b", ".."),
             ("http://h/p?x=1", "not known"), ("http://h/p?region=r", "not known"),
-            ("http://h/p?layout=", "kf1 or bazel"), ("http://h/p?layout=x", "kf1 or bazel"),
-            ("http://h/p?Layout=bazel", "not known"), ("http://h/p?token=x&layout=bazel", "not known"),
+            ("http://h/p?layout=bazel", "not known"), ("s3://b/p?region=r&token=x", "not known"),
             ("file://", "file:///mnt/cache"), ("file:///", "file:///mnt/cache"), ("file://h/mnt", "file:///mnt/cache"),
             ("file://mnt", "file:///mnt/cache"), ("file://ann:pw@localhost/mnt", "http(s) only"),
             ("file:///mnt?region=r", "not known"),
