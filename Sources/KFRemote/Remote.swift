@@ -62,7 +62,7 @@ package final class Remote: Sendable {
         layer.start(requests)
     }
 
-    func noteActivity() { lastActivity.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed) }
+    package func noteActivity() { lastActivity.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed) }
 
     func finish(_ answers: [(request: CacheLayerRequest, answer: CacheLayerAnswer)]) {
         noteActivity()

@@ -182,6 +182,9 @@ extension Options {
         "yes", short: "y", .removal, .flag, commandLineAlone: true,
         help: "Remove without confirmation; --all needs it when there is no terminal")
 
+    static let pushDryRun = Option("dry-run", .cache, .flag, help: "Print what would be uploaded, and upload nothing")
+    static let mergeDryRun = Option("dry-run", .cache, .flag, help: "Print what would be taken, and take nothing")
+
     static let removing: [OptionSpec] = selecting + [dryRun.spec]
 }
 

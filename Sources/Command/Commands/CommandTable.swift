@@ -3,8 +3,7 @@ enum CommandTable {
     static let all: [CommandSpec] = [
         fetch, prefetch,
         cacheStat, cacheList, cacheTags, cachePath, cacheWhich, cacheExplain, cachePut, cacheVerify, cacheReport,
-        cacheClean,
-        cacheRemove,
+        cachePull, cachePush, cacheMerge, cacheClean, cacheRemove,
         config, completions, manual,
     ]
 
@@ -208,6 +207,60 @@ enum CommandTable {
         ],
         essential: "output host format expired older-than unused-for larger-than processor tag cache-dir json help"
     ) { (arguments) throws(UsageError) in try CacheReportCommand.run(arguments) }
+
+    private static let cachePull = CommandSpec(
+        "cache", "pull", summary: "Take the images of a list from a shared cache", operands: "[LIST|-]...",
+        options: join(
+            Options.lists, Options.processing, [Options.store.spec, Options.maxSize.spec, Options.remote.spec],
+            Options.locking,
+            [
+                Options.jobs.spec, Options.timeout.spec, Options.proxy.spec, Options.cacert.spec,
+                Options.trustedHost.spec, Options.deadline.spec, Options.progress.spec,
+            ],
+            Options.retrieving),
+        examples: [
+            "kf cache pull urls.txt --remote https://cache.example.com/team",
+            "kf cache pull urls.txt -p resize:320x --remote s3://bucket/images?region=eu-west-1",
+        ],
+        details: [
+            "As prefetch, but no origin is asked: an image that neither the cache nor a --remote has is a failure (3006). A list "
+                + "is needed since the entries of a remote hold no URLs, which may be secrets.",
+            remotes, limits,
+        ],
+        essential: "remote process variant input-format url-column failures json help"
+    ) { (arguments) throws(UsageError) in try PrefetchCommand(arguments, pulls: true).run() }
+
+    private static let cachePush = CommandSpec(
+        "cache", "push", summary: "Upload what a shared cache lacks", operands: "[URL|PATTERN]...",
+        options: join(
+            [Options.remote.spec, Options.pushDryRun.spec], Options.selecting,
+            [Options.proxy.spec, Options.cacert.spec, Options.trustedHost.spec, Options.progress.spec],
+            Options.common(quiet: "Print nothing but errors", verbose: "Print each image that is uploaded")),
+        examples: [
+            "kf cache push --remote https://cache.example.com/team",
+            "kf cache push --tag site --dry-run --remote s3://b/p",
+        ],
+        details: [
+            "Sends the images of which the --remote has no entry, or an older one: originals first, then what was made of them. "
+                + "A push that was cut off goes on when it is repeated. Images of no server, of users (credentials, cookies), "
+                + "and of responses that forbid it are not shared, and those of private addresses only as near as they are. "
+                + "Exit status 1 when an image could not be sent.",
+            selection, nothing, hosts,
+        ],
+        essential: "remote dry-run host tag glob json quiet verbose help"
+    ) { (arguments) throws(UsageError) in try CachePushCommand(arguments).run() }
+
+    private static let cacheMerge = CommandSpec(
+        "cache", "merge", summary: "Take the images of other caches into this one", operands: "DIR...",
+        options: [Options.mergeDryRun.spec, Options.maxSize.spec]
+            + Options.common(quiet: "Print nothing", verbose: "Print each entry that is taken"),
+        examples: ["kf cache merge restored/*", "kf cache merge ~/.cache/kf --cache-dir /mnt/cache --dry-run"],
+        details: [
+            "Of two entries of one key the newer one counts, with its times, hits and tags; equal bytes are one file. Every "
+                + "file is hashed on its way. The other caches are only read, and other processes may use all of them "
+                + "meanwhile. Exit status 1 when an entry is damaged, which is left out."
+        ]
+    ) { (arguments) throws(UsageError) in try CacheMergeCommand(arguments).run() }
 
     private static let cacheClean = CommandSpec(
         "cache", "clean", summary: "Remove expired and excess entries, or a selection", operands: "[URL|PATTERN]...",

@@ -48,9 +48,10 @@ struct CommonSettings: Sendable {
     /// Does the work of a command on the cache, and reports the error that ends it. Blocks.
     func onCache(
         sizeLimit: Int64? = nil, access: ImageCache.Access,
+        _ change: (inout ImageCache.Configuration) -> Void = { _ in },
         _ work: @escaping @Sendable (ImageCache) async throws(KingfisherError) -> ExitStatus
     ) -> ExitStatus {
-        let cache = cache(sizeLimit: sizeLimit, access: access)
+        let cache = cache(sizeLimit: sizeLimit, access: access, change)
         return Blocking.wait {
             do throws(KingfisherError) { return try await work(cache) } catch {
                 if error.isClosedOutput { return .success }

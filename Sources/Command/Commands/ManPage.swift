@@ -134,6 +134,8 @@ enum ManPage {
         JSONGroup("kf cache stat", CacheStatCommand.fields),
         JSONGroup("kf cache ls and kf cache path: one object per entry", EntryTable.fields),
         JSONGroup("kf cache tags: one object per tag", CacheStatCommand.shareFields),
+        JSONGroup("Summary of kf cache push", CachePushCommand.summary),
+        JSONGroup("kf cache merge: one object per directory", CacheMergeCommand.fields),
         JSONGroup("kf cache explain", CacheExplainCommand.fields),
         JSONGroup("kf cache report", CacheReportCommand.fields),
         JSONGroup("kf cache clean and kf cache rm, with -v: one object per entry", RemovalReport.fields),

@@ -18,11 +18,16 @@ struct PrefetchCommand: Sendable {
     /// The column of the texts for `--srcset`.
     private let altColumn: String?
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    /// `pulls`: the images come from remotes alone.
+    init(_ arguments: ParsedArguments, pulls: Bool = false) throws(UsageError) {
+        if pulls, try arguments[Options.remote].isEmpty {
+            throw UsageError(message: "'kf cache pull' needs a --remote")
+        }
         let offline = try arguments[Options.offline]
         isDryRun = try arguments[Options.prefetchDryRun]
         common = try CommonSettings(arguments, allowsNoCache: offline || isDryRun)
-        settings = try RetrievalSettings(arguments, negativeTTL: Options.negativeTTLOfLists)
+        settings = try RetrievalSettings(
+            arguments, negativeTTL: Options.negativeTTLOfLists, onlyFromCache: pulls)
         checks = arguments.isBare(Options.check)
         options = try Self.options(arguments)
         maxFailures = try arguments[Options.maxFailures]
@@ -328,7 +333,9 @@ struct PrefetchCommand: Sendable {
         // When no list could be read, the messages about that are all that there is to say.
         guard !common.quiet, progress.finished > 0 || report.brokenLists == 0 else { return }
         var parts = ["\(progress.fetched) fetched (\(ByteText.bytes(progress.bytes)))"]
-        if progress.remote > 0 { parts.append("\(progress.remote) from the remote") }
+        if progress.remote > 0 {
+            parts.append("\(progress.remote) from the remote (\(ByteText.bytes(progress.remoteBytes)))")
+        }
         if progress.derived > 0 { parts.append("\(progress.derived) derived") }
         if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
         let exported = progress.exported == 0 ? "" : " (\(progress.exported) in whole shards)"
@@ -359,6 +366,10 @@ struct PrefetchCommand: Sendable {
             "derived", "The numbers of items that were made from cached originals, and that the origin confirmed."
         ) { $0.report.progress.derived },
         JSONField("revalidated", nil) { $0.report.progress.revalidated },
+        JSONField("from_remote", "The number of items that came from a --remote, and their bytes.") {
+            $0.report.progress.remote
+        },
+        JSONField("remote_bytes", nil) { $0.report.progress.remoteBytes },
         JSONField("exported", "The number of cached items in whole archives of --shards.") {
             $0.report.progress.exported
         },
@@ -379,7 +390,9 @@ struct PrefetchCommand: Sendable {
             $0.report.progress.written
         },
         JSONField("unchanged", nil) { $0.report.progress.unchanged },
-        JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.report.progress.bytes },
+        JSONField("bytes", "The bytes that were fetched from origins, and the duration of the run.") {
+            $0.report.progress.bytes
+        },
         JSONField("seconds", nil) { $0.elapsed },
         RetrievalSettings.evicted { $0.cache }, RetrievalSettings.lockCounts { $0.lock },
         RemoteCounts.field { $0.cache.remoteCounts },

@@ -41,6 +41,29 @@ struct RemoteSettings: Sendable {
         }
     }
 
+    /// The settings of `kf cache push`, which has one remote and waits for every upload.
+    init(pushing arguments: ParsedArguments, _ transfer: TransferOptions) throws(UsageError) {
+        let addresses = try arguments[Options.remote]
+        guard let address = addresses.first, addresses.count == 1 else {
+            throw UsageError(message: "'kf cache push' needs one --remote")
+        }
+        let dryRun = try arguments[Options.pushDryRun]
+        do throws(KingfisherError) {
+            layers = [
+                try RemoteCacheLayer.layer(
+                    address, options: transfer, environment: arguments.environment, creates: !dryRun)
+            ]
+        } catch {
+            throw UsageError(message: "--remote: \(error.message)")
+        }
+        dropped = nil
+        apply = { [layers] configuration in
+            configuration.remotes = layers
+            configuration.writesToRemote = true
+            configuration.remoteWait = nil
+        }
+    }
+
     /// Completes the file of `--remote-dropped`, after the cache was closed.
     func finish() -> ExitStatus {
         guard let problem = dropped?.finish() else { return .success }

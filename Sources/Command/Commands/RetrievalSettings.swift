@@ -36,9 +36,9 @@ struct RetrievalSettings: Sendable {
     private let verifies: Bool
     private let synchronizes: Bool
 
-    /// `negativeTTL`: the option with the default of the command.
+    /// `negativeTTL`: the option with the default of the command. `onlyFromCache`: whether no origin is asked in any case.
     init(
-        _ arguments: ParsedArguments, negativeTTL: Option<Duration> = Options.negativeTTL
+        _ arguments: ParsedArguments, negativeTTL: Option<Duration> = Options.negativeTTL, onlyFromCache: Bool = false
     ) throws(UsageError) {
         var options = KingfisherOptions()
         let store = try arguments[Options.store]
@@ -60,7 +60,7 @@ struct RetrievalSettings: Sendable {
         }
         options.decodeLimits.scaleDownBytes = try arguments[Options.scaleDown].flatMap { $0 == 0 ? nil : Int($0) }
         options.forceRefresh = try arguments[Options.forceRefresh]
-        options.onlyFromCache = try arguments[Options.onlyFromCache]
+        options.onlyFromCache = try arguments[Options.onlyFromCache] || onlyFromCache
         options.offline = try arguments[Options.offline]
         if let expiration = try arguments[Options.expire] { options.diskCacheExpiration = expiration }
         if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }

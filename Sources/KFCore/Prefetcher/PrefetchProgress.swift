@@ -30,6 +30,8 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var unchanged = 0
     /// The total size of the fetched images, in bytes.
     public var bytes: Int64 = 0
+    /// The total size of the images from remotes, in bytes.
+    public var remoteBytes: Int64 = 0
     /// The outlook of the run.
     package var outlook = PrefetchOutlook()
 
@@ -69,7 +71,9 @@ public struct PrefetchProgress: Sendable, Equatable {
                 isFetched = true
                 bytes += image.facts.bytes
             case .revalidated: isRevalidated = true
-            case .remote: isRemote = true
+            case .remote:
+                isRemote = true
+                remoteBytes += image.facts.bytes
             case .derived: isMade = true
             case .memory, .disk, .stale, .pinned, .onFailure: break
             }

@@ -92,7 +92,7 @@ public final class ImageCache: Sendable {
         /// Creates a configuration with the defaults, in this directory; nil keeps images in memory only.
         public init(directory: String?) { self.directory = directory }
 
-        func storage(readingFrom directory: String, _ patience: Patience) -> DiskStorage.Configuration {
+        package func storage(readingFrom directory: String, _ patience: Patience) -> DiskStorage.Configuration {
             var storage = DiskStorage.Configuration(path: directory)
             storage.access = .existing
             storage.readOnly = true
@@ -124,7 +124,7 @@ public final class ImageCache: Sendable {
     /// The configuration as given. `diskConfig` and the memory cache have the current limits and expirations.
     package let configuration: Configuration
     private let diskSettings: Mutex<DiskStorageConfig>
-    private let patience: Patience
+    package let patience: Patience
     package let memory: MemoryStorage<CachedImage>
     package let stores = StoresUnderWay()
     /// The threads for calls that block on files and the index.
@@ -209,7 +209,7 @@ public final class ImageCache: Sendable {
     package var now: Timestamp { configuration.clock.now() }
 
     /// Returns the disk part, opened on first use; nil when there is none. Blocks.
-    func storage() throws(KingfisherError) -> DiskStorage? {
+    package func storage() throws(KingfisherError) -> DiskStorage? {
         if let storage = alreadyOpen { return storage }
         // Opening may wait for other processes, and callers of `alreadyOpen` must not wait with it.
         return try opening.withLock { _ throws(KingfisherError) in

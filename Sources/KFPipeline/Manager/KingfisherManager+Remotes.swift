@@ -194,7 +194,7 @@ extension RequestOptions {
 
 extension HeaderLines {
     /// The reason why a cache that several users share may not store the response (RFC 9111, 3); nil if it may.
-    fileprivate var sharingBar: String? {
+    var sharingBar: String? {
         let control = CacheControl(all("cache-control"))
         if control.isPrivate { return "says Cache-Control: private" }
         if control.noStore { return "says Cache-Control: no-store" }

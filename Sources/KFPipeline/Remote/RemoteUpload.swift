@@ -16,9 +16,11 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         var isKnown = false
         /// Whether to replace an object that is not what it should be.
         var replaces = false
+        /// Set for an image of a push: whether it is only asked what the remote lacks, and the receiver of the end.
+        var push: (isDryRun: Bool, ended: @Sendable (RemoteUploads.End) -> Void)?
     }
 
-    private enum Step { case begin, original, reach, check, verify, write, entry }
+    private enum Step { case begin, present, original, reach, check, verify, write, entry }
 
     private enum Next {
         case ask(Step)
@@ -38,6 +40,8 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         var hash: SHA256?
         /// The number of tries that found the blob locked or the remote busy.
         var tries = 0
+        /// Whether the remote is known to lack the entry, or to have an older one.
+        var isLacking: Bool
         /// Whether the remote has the original that the image was made from, and the object.
         var hasOriginal = false
         var hasObject = false
@@ -62,8 +66,12 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         self.file = file
         self.terms = terms
         self.uploads = uploads
-        progress = Mutex(Progress(isVerified: terms.replaces, replaces: terms.replaces))
+        progress = Mutex(
+            Progress(isLacking: terms.push == nil, isVerified: terms.replaces, replaces: terms.replaces))
     }
+
+    /// Tells a push how the upload has ended.
+    func tell(_ end: RemoteUploads.End) { terms.push?.ended(end) }
 
     var object: Digest { entry.object }
 
@@ -107,6 +115,13 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
             // The remote as a whole pauses. The locks of a server last as long as the other writer's upload.
             if case .busy = answer { return .again(after: .zero) }
             return .again(after: .milliseconds(Int64.random(in: 100...200) << min(progress.tries - 1, 5)))
+        case (.present, .done)
+        where (RemoteEntry(progress.entry, name: entry.name)?.stored).map { $0 >= entry.stored } == true:
+            return .end(.present)
+        case (.present, .done), (.present, .absent):
+            if terms.push?.isDryRun == true { return .end(.lacking) }
+            progress.isLacking = true
+            return first(&progress)
         // An original that is not in the remote may be secret, and then its results are too. The name alone proves
         // nothing: the remote may have another image there.
         case (.original, .done):
@@ -137,6 +152,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
 
     /// Returns the first thing that is not known yet.
     private func first(_ progress: inout Progress) -> Next {
+        if !progress.isLacking { return .ask(.present) }
         if terms.original != nil, !progress.hasOriginal { return .ask(.original) }
         if progress.hasObject { return .ask(.entry) }
         // The request brings the remote's address.
@@ -166,6 +182,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         }
         switch step {
         case .begin: break
+        case .present: ask(.read, .entry, entry.name, &turn)
         case .original: ask(.read, .entry, terms.original.map(RemoteEntry.name) ?? "", &turn)
         case .reach, .check: ask(.check, .object, entry.object.hex, &turn)
         // The name of the object that the remote has does not prove its bytes.

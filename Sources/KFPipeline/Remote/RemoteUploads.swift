@@ -79,14 +79,16 @@ final class RemoteUploads: Sendable {
 
     /// Queues uploads. Drops them if the remote refuses uploads or too many wait. While many wait, the downloader starts
     /// nothing.
-    func add(_ uploads: [RemoteUpload], from downloader: ImageDownloader) {
+    func add(_ uploads: [RemoteUpload], from downloader: ImageDownloader? = nil) {
         guard !uploads.isEmpty else { return }
+        // Silence before the first request says nothing about the remote.
+        remote.noteActivity()
         let isOverfull = update { queue in
             let room = max(0, Self.mostWaiting - queue.waiting.count)
             queue.waiting += uploads.prefix(room)
             queue.dropped += uploads.dropFirst(room)
             queue.total += uploads.count
-            if !queue.held.contains(where: { $0 === downloader }) {
+            if let downloader, !queue.held.contains(where: { $0 === downloader }) {
                 queue.held.append(downloader)
                 if queue.isPressed { downloader.changePressure(isHeld: true) }
             }
@@ -225,7 +227,11 @@ final class RemoteUploads: Sendable {
         }
     }
 
-    enum End { case uploaded, skipped, dropped, failed }
+    enum End: Sendable {
+        case uploaded, skipped, dropped, failed
+        /// Of a push: the remote has the image, or lacks it where nothing is to be changed.
+        case present, lacking
+    }
 
     /// Counts the end of an upload, and starts the next ones.
     func ended(_ upload: RemoteUpload, _ end: End) {
@@ -237,6 +243,7 @@ final class RemoteUploads: Sendable {
             if end == .uploaded { log.count(\.uploaded) }
             if end == .failed { log.count(\.errors) }
             if end == .dropped || end == .failed { queue.dropped.append(upload) }
+            upload.tell(end)
         }
     }
 

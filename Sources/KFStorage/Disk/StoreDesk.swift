@@ -22,6 +22,8 @@ struct StoreDesk {
     private func carryOut(
         _ put: Store.Put, _ now: Timestamp, _ publishing: (StoredObject) -> Void
     ) throws(StorageError) -> Entry? {
+        let past = put.facts.past
+        if let past, let own = try connection.entry(put.key), own.created >= past.created { return nil }
         if try connection.isOutdated(put.key, madeFrom: put.facts.original) { return nil }
         let (digest, size) =
             switch put.content {
@@ -40,6 +42,7 @@ struct StoreDesk {
         // Synchronizing a file's bytes does not put its name on the disk.
         if synchronizes { try directory.objects.synchronizeFolder(of: object) }
         let (entry, unused) = try connection.put(put.key, put.facts, object: object, at: place, now: now)
+        if let past, !past.tags.isEmpty { try connection.tag(row: entry.row, past.tags) }
         for object in unused { try connection.remove(object, from: directory) }
         for object in try connection.trimRepresentations(of: put.key) { try connection.remove(object, from: directory) }
         return entry

@@ -105,10 +105,10 @@ extension Connection {
         }
         let entry = Entry(
             key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
-            lastModified: facts.lastModified, freshness: facts.freshness, created: now,
+            lastModified: facts.lastModified, freshness: facts.freshness, created: facts.past?.created ?? now,
             timeToLive: facts.timeToLive ?? facts.expiration.timeToLive(from: now),
-            extending: Self.extending(Self.column(facts.extending, now: now)), accessed: now,
-            expires: facts.expiration.expiry(from: now), hits: hits)
+            extending: Self.extending(Self.column(facts.extending, now: now)), accessed: facts.past?.accessed ?? now,
+            expires: facts.expiration.expiry(from: now), hits: hits.adding(saturating: facts.past?.hits ?? 0))
         try insert(
             entry, object: objectRow, host: try hostLabel(facts.host), format: try formatLabel(facts.format))
         return (entry, unused)

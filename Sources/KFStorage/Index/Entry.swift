@@ -86,8 +86,19 @@ package struct EntryFacts: Equatable, Sendable {
     /// Whether the bytes are written even if the cache seems to have them. This heals a file whose damage does not show
     /// in its size and time.
     package var rewrites = false
+    /// What the entry brings from another cache; nil for an image that is new.
+    package var past: EntryPast?
 
     package init() {}
+}
+
+/// The history of an entry that another cache has. It is stored unless the cache has an entry of the same age or a newer
+/// one.
+package struct EntryPast: Equatable, Sendable {
+    let created: Timestamp
+    let accessed: Timestamp
+    let hits: Int64
+    let tags: [String]
 }
 
 /// A row of the index with its object. A reference, because an entry passes through many hands.

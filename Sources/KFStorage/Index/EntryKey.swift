@@ -104,6 +104,9 @@ extension EntryKey {
     /// Whether the entry is an image as the server sent it.
     package var isOriginal: Bool { identifier.isEmpty || chain.isEmpty }
 
+    /// Whether the entry is an image that a request finds: no answer without one, and no replaced file.
+    package var holdsImage: Bool { chain != Self.answerIdentifier && chain != Self.replacedIdentifier }
+
     /// Whether the entry is a cached response without an image.
     package var isAnswer: Bool { identifier == Self.answerIdentifier }
 }

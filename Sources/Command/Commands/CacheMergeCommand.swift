@@ -1,0 +1,67 @@
+import KFCore
+
+/// `kf cache merge`: takes the images of other caches.
+struct CacheMergeCommand: Sendable {
+    private let common: CommonSettings
+    private let directories: [String]
+    private let isDryRun: Bool
+    private let sizeLimit: Int64?
+
+    typealias Merged = (directory: String, result: CacheMerge)
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        directories = arguments.operands
+        guard !directories.isEmpty else {
+            throw UsageError(message: "'kf cache merge' needs the directory of another cache")
+        }
+        isDryRun = try arguments[Options.mergeDryRun]
+        sizeLimit = try arguments[Options.maxSize]
+    }
+
+    func run() -> ExitStatus {
+        common.onCache(sizeLimit: sizeLimit, access: isDryRun ? .readOnly : .create) { cache throws(KingfisherError) in
+            var status = ExitStatus.success
+            for directory in directories {
+                do throws(KingfisherError) {
+                    let result = try await cache.merge(from: directory, changesNothing: isDryRun) { entry in
+                        if common.verbose, !common.json { Terminal.print(EntryText.name(entry.name, whole: true)) }
+                    }
+                    if result.damaged > 0 { status.raise(to: .someFailed) }
+                    print((directory, result))
+                } catch {
+                    common.report(error, for: directory)
+                    status.raise(to: error.status)
+                }
+            }
+            await cache.close()
+            return status
+        }
+    }
+
+    private func print(_ merged: Merged) {
+        if common.json { return Terminal.print(JSONObject(merged, Self.fields).json) }
+        guard !common.quiet else { return }
+        let result = merged.result
+        var parts = ["\(EntryText.count(result.taken.entries, "entry", "entries")) \(isDryRun ? "to take" : "taken")"]
+        parts[0] += " (\(ByteText.bytes(result.taken.bytes)))"
+        parts.append("\(result.kept) kept as they are")
+        if result.damaged > 0 { parts.append("\(result.damaged) damaged and left out") }
+        Terminal.print("\(Terminal.visible(merged.directory)): \(parts.joined(separator: ", "))")
+    }
+
+    static let fields: [JSONField<Merged>] = [
+        JSONField("directory", "The other cache.") { $0.directory },
+        JSONField("taken", "The number of its entries that were taken, or with --dry-run would be, and their bytes.") {
+            $0.result.taken.entries
+        },
+        JSONField("bytes", nil) { $0.result.taken.bytes },
+        JSONField("kept", "The number of those of which this cache has one of the same age or a newer one.") {
+            $0.result.kept
+        },
+        JSONField("damaged", "The number of those that were left out, since their file is missing or has other bytes.")
+        {
+            $0.result.damaged
+        },
+    ]
+}

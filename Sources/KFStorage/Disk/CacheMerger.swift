@@ -1,0 +1,159 @@
+import Dispatch
+import Synchronization
+
+/// Takes the images of one cache into another: of two entries of one key the newer one, with its times, hits and tags.
+/// Remembered answers without an image are left out. Both caches may be in use meanwhile.
+package struct CacheMerger: ~Copyable {
+    /// The entries that were taken, with the bytes of their images.
+    package private(set) var taken = 0
+    package private(set) var bytes: Int64 = 0
+    /// The entries of which the cache has one of the same age or a newer one, or a newer original.
+    package private(set) var kept = 0
+    /// The entries whose file is missing or has other bytes.
+    package private(set) var damaged = 0
+
+    private let source: DiskStorage
+    private let target: DiskStorage?
+    private let changesNothing: Bool
+    private let each: (Entry) -> Void
+
+    private typealias Found = (entry: SalvagedEntry, tags: [String])
+
+    /// The number of entries that are submitted together.
+    private static let batch = 256
+    /// The greatest size of a file that is read into memory, in bytes.
+    private static let inMemory: Int64 = 1 << 20
+    /// The number of entries that are read from an index together, approximately.
+    private static let part = 4096
+
+    /// `each` receives each entry that is taken. With `changesNothing`, no file is read or written; a missing target then
+    /// counts as empty.
+    package init(
+        from source: DiskStorage, into target: DiskStorage?, changesNothing: Bool, each: @escaping (Entry) -> Void
+    ) {
+        self.source = source
+        self.target = target
+        self.changesNothing = changesNothing
+        self.each = each
+    }
+
+    /// Takes the images, whose files are hashed. What was taken before an error stays. Blocks.
+    package mutating func run() throws(StorageError) {
+        let count = try source.read { connection throws(StorageError) in try connection.count() }
+        let parts = UInt64(max(1, count / Self.part))
+        let span = UInt64.max / parts
+        // What was made from an original follows it, so that it is known whether the original is the same here.
+        for takesOriginals in [true, false] {
+            for part in 0..<parts {
+                // Row numbers are hashes, so rows are spread evenly.
+                let first = Int64.min &+ Int64(bitPattern: part &* span)
+                let last = part == parts - 1 ? Int64.max : first &+ Int64(bitPattern: span &- 1)
+                var rest = try entries(from: first, through: last, originals: takesOriginals)[...]
+                while !rest.isEmpty {
+                    let some = rest.prefix(Self.batch)
+                    rest = rest.dropFirst(some.count)
+                    try take(some)
+                }
+            }
+        }
+    }
+
+    private func entries(
+        from first: Int64, through last: Int64, originals: Bool
+    ) throws(StorageError) -> [Found] {
+        try source.read { connection throws(StorageError) in
+            var entries: [Found] = []
+            for found in try connection.wholeEntries(from: first, through: last)
+            where found.entry.key.isOriginal == originals && found.entry.key.holdsImage {
+                entries.append((found, try connection.tags(row: found.entry.row)))
+            }
+            return entries
+        }
+    }
+
+    private mutating func take(_ some: ArraySlice<Found>) throws(StorageError) {
+        let known = try timesKnown(of: some)
+        var entries: [Entry] = []
+        var stores: [[Store]] = []
+        for (found, known) in zip(some, known) {
+            let entry = found.entry.entry
+            if let known, known >= entry.created {
+                kept += 1
+            } else if changesNothing {
+                note(entry)
+            } else if let target, let store = try store(entry, found.entry.facts(found.tags), to: target) {
+                entries.append(entry)
+                stores.append([store])
+            } else {
+                damaged += 1
+            }
+        }
+        guard let target, !stores.isEmpty else { return }
+        let outcomes = Mutex<[[Store.Outcome]]>([])
+        let done = DispatchSemaphore(value: 0)
+        target.store(stores, urgent: true) { all in
+            outcomes.withLock { $0 = all }
+            done.signal()
+        }
+        done.wait()
+        for (entry, outcome) in zip(entries, outcomes.withLock { $0 }) {
+            switch outcome[0] {
+            case .success(nil): kept += 1
+            case .success: note(entry)
+            case .failure(let error): throw error
+            }
+        }
+    }
+
+    /// Returns when the target has stored the entries of these keys.
+    private func timesKnown(of some: ArraySlice<Found>) throws(StorageError) -> [Timestamp?] {
+        guard let target else { return some.map { _ in nil } }
+        return try target.read { connection throws(StorageError) in
+            try connection.reading { () throws(StorageError) in
+                var times: [Timestamp?] = []
+                for found in some { times.append(try connection.entry(found.entry.entry.key)?.created) }
+                return times
+            }
+        }
+    }
+
+    private mutating func note(_ entry: Entry) {
+        taken += 1
+        bytes = bytes.adding(saturating: entry.object.size)
+        each(entry)
+    }
+
+    /// Prepares the copy of an entry. Nil if its file is missing or has other bytes.
+    private func store(
+        _ entry: Entry, _ facts: EntryFacts, to target: DiskStorage
+    ) throws(StorageError) -> Store? {
+        guard let file = try source.open(entry) else { return nil }
+        if entry.object.size <= Self.inMemory {
+            let bytes = try file.readAll(expected: Int(entry.object.size), limit: Int(entry.object.size))
+            let digest = bytes.withUnsafeBytes(SHA256.hash)
+            return digest == entry.object.digest ? try target.prepare(bytes, digest, entry.key, facts) : nil
+        }
+        let staged = try target.stage()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 64)
+        defer { buffer.deallocate() }
+        while case let count = try file.read(into: buffer), count > 0 {
+            try staged.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+        try staged.finish(synchronize: false)
+        return staged.digest == entry.object.digest ? try target.prepare(staged, entry.key, facts) : nil
+    }
+}
+
+extension SalvagedEntry {
+    fileprivate func facts(_ tags: [String]) -> EntryFacts {
+        var facts = EntryFacts()
+        (facts.host, facts.format, facts.fileExtension) = (host, format, entry.object.fileExtension.text)
+        facts.pixels = entry.object.pixels
+        (facts.url, facts.original) = (entry.url, entry.original)
+        (facts.etag, facts.lastModified, facts.freshness) = (entry.etag, entry.lastModified, entry.freshness)
+        facts.expiration = entry.expires == .distantFuture ? .never : .date(entry.expires)
+        (facts.timeToLive, facts.extending) = (entry.timeToLive, entry.extending)
+        facts.past = EntryPast(created: entry.created, accessed: entry.accessed, hits: entry.hits, tags: tags)
+        return facts
+    }
+}
