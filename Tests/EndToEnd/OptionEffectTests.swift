@@ -20,6 +20,9 @@ extension EndToEnd {
             "CacheVerifyTests": ["repair"],
             "CommandLineTests": ["format", "output"],
             "RememberedFailureTests": ["negative-ttl", "retry-failed"],
+            "LeavingOutTests": [
+                "formats", "max-aspect", "min-bytes", "min-size", "opt-out-agent", "respect-opt-out",
+            ],
             "LockTests": ["frozen", "hash", "hash-column", "keep-lock", "lock", "prune-lock", "update-lock"],
             "OfflineTests": ["offline"],
             "FetchingTests": ["force-refresh", "json", "only-from-cache", "quiet", "verbose"],

@@ -35,6 +35,10 @@ struct ItemReport: Sendable {
             // The user sent the signal and needs no message.
             if !error.isCancellation { common.report(error, for: title, hint: hint) }
         }
+        if let leftOut, !common.quiet, !common.json {
+            Terminal.printError(
+                "kf: \(Terminal.visible("\(title): \(status == "filtered" ? "filtered" : "opted out"): \(leftOut)"))")
+        }
         if let result, error == nil {
             if let screen {
                 do throws(KingfisherError) {
@@ -91,7 +95,7 @@ struct ItemReport: Sendable {
                 "status",
                 "cached (prefetch: already in the cache), exported (in a whole archive of --shards), memory, disk (fetch: from a cache), derived (made from the "
                     + "cached original), revalidated (not modified at the origin), fetched, pinned (the cache had the locked bytes under another URL), remote (from a --remote), stale (expired, and the origin "
-                    + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
+                    + "failed or --offline), failed, filtered (by --min-size and the like), opted_out (with --respect-opt-out), cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
             JSONField(
                 "fetch_reason",
@@ -147,6 +151,9 @@ struct ItemReport: Sendable {
                     + "and found, the hashes of an image that has changed."
             ) { $0.problem.map { JSONObject(part: $0, failure) } },
             JSONField.ifPresent(
+                "left_out", "Of filtered and opted_out: what refused the image, or the header that opted out."
+            ) { $0.leftOut },
+            JSONField.ifPresent(
                 "columns",
                 "In prefetch: the columns or members of the record in the list, without request headers and without the "
                     + "user info of URLs. The values of csv and tsv are strings."
@@ -189,13 +196,19 @@ struct ItemReport: Sendable {
     /// The number of transfers.
     var transfers: Int { attempts ?? result?.attempts ?? 0 }
 
-    /// The failure of the source, or of storing the image.
-    var problem: KingfisherError? { error ?? result?.storing.diskError }
+    /// The failure of the source, or of storing the image. An image that was left out has not failed.
+    var problem: KingfisherError? { (error ?? result?.storing.diskError).flatMap { $0.isLeftOut ? nil : $0 } }
+
+    /// Why the image was left out; nil if it was not.
+    var leftOut: String? { error.flatMap { $0.isLeftOut ? $0.message : nil } }
 
     /// The way the image was obtained, in one word.
     var status: String {
         if isNotTried { return "not_tried" }
-        if let error { return error.isCancellation ? "cancelled" : "failed" }
+        if let error {
+            if case .responseError(reason: .filtered) = error { return "filtered" }
+            return error.isLeftOut ? "opted_out" : error.isCancellation ? "cancelled" : "failed"
+        }
         if isExported { return "exported" }
         guard let way = result?.way else { return cached == nil ? "failed" : "cached" }
         // A list has one word for what was there, whether it was only looked up or opened for a copy.

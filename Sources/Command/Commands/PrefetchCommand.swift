@@ -218,7 +218,7 @@ struct PrefetchCommand: Sendable {
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
         write(outcome)
-        guard let error = outcome.error, !error.isCancellation else {
+        guard let error = outcome.error, !error.isCancellation, !error.isLeftOut else {
             if common.verbose { tell(outcome) }
             return .success
         }
@@ -237,7 +237,7 @@ struct PrefetchCommand: Sendable {
         let reports = needsReports || isTold ? reports(outcome) : []
         var lines: [String] = []
         if common.json { lines = reports.map(\.json) } else if isTold { lines = reports.compactMap(\.output) }
-        output.take(outcome.item, lines: lines, reports, hasFailed: outcome.error != nil)
+        output.take(outcome.item, lines: lines, reports, hasFailed: outcome.error.map { !$0.isLeftOut } ?? false)
         if isTold { for report in reports { report.warn(common, of: RequestURL.redacted(outcome.item.text)) } }
     }
 
@@ -251,8 +251,8 @@ struct PrefetchCommand: Sendable {
             let variant = report.variant.map { " (\($0))" } ?? ""
             let check = report.result?.check.map { " (check: \($0.rawValue))" } ?? ""
             let status =
-                report.status == "not_tried"
-                ? "not tried" : report.result.map(ItemReport.account(of:)) ?? report.status
+                report.leftOut.map { "left out, \(Terminal.visible($0))" } ?? report.result.map(ItemReport.account(of:))
+                ?? (report.status == "not_tried" ? "not tried" : report.status)
             Terminal.printError("kf: \(name)\(variant): \(status)\(check)")
         }
     }
@@ -326,6 +326,8 @@ struct PrefetchCommand: Sendable {
         parts.append("\(progress.skipped) cached\(exported)")
         let remembered = progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
         parts.append("\(progress.failed) failed\(remembered)")
+        if progress.filtered > 0 { parts.append("\(progress.filtered) filtered") }
+        if progress.optedOut > 0 { parts.append("\(progress.optedOut) opted out") }
         if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
         if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
         if progress.written + progress.unchanged > 0 {
@@ -356,6 +358,10 @@ struct PrefetchCommand: Sendable {
         JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {
             $0.report.progress.remembered
         },
+        JSONField("filtered", "The numbers of items that a filter refused, and whose servers opted out.") {
+            $0.report.progress.filtered
+        },
+        JSONField("opted_out", nil) { $0.report.progress.optedOut },
         JSONField(
             "cancelled",
             "The numbers of items that were cut off in their transfer, and that were not tried: a signal, --deadline or "

@@ -98,6 +98,7 @@ struct ResultsFile: ~Copyable {
         ("http_status", { $0.httpStatus.map { "\($0)" } }), ("attempts", { "\($0.transfers)" }),
         ("final_url", { $0.result?.response?.url }), ("error_code", { $0.problem.map { "\($0.errorCode)" } }),
         ("error", { $0.problem?.message }), ("placeholder", { $0.placeholder }),
+        ("left_out", { $0.leftOut }),
     ]
 
     /// The names of all columns. One of a list that has the name of kf's own is put into `columns.`.
