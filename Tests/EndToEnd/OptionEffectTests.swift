@@ -52,6 +52,7 @@ extension EndToEnd {
             "RemoteFailureTests": ["remote", "remote-dropped", "remote-required", "remote-wait", "remote-write"],
             "ReportTests": ["thumbnails"],
             "TLSFaultTests": ["cacert", "trusted-host"],
+            "ShardContentTests": ["caption-column"],
             "TarShardTests": ["shard-size", "shards"],
             "ResultsTests": ["ordered", "results"],
             "ShowTests": ["show"],

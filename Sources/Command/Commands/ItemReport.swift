@@ -20,6 +20,8 @@ struct ItemReport: Sendable {
     var isNotTried = false
     /// Whether an earlier run has written the source's shard.
     var isExported = false
+    /// The row that the earlier run has written.
+    var recorded: String?
     /// The place of the source in a data set of shards.
     var sample: ShardNames.Sample?
     var place: (list: String, line: Int)?
@@ -78,6 +80,17 @@ struct ItemReport: Sendable {
 
     private static let rowFields = fields.filter { !["path", "output"].contains($0.name) }
 
+    /// The JSON object beside the image in a shard: what does not change from run to run.
+    var member: String { JSONObject(self, Self.memberFields).json }
+
+    private static let memberFields = fields.filter { field in
+        [
+            "source", "key", "shard", "sample", "variant", "bytes", "format", "width", "height", "frames", "decodable",
+            "sha256",
+            "original_width", "original_height", "original_sha256", "columns",
+        ].contains(field.name)
+    }
+
     static let fields: [JSONField<ItemReport>] =
         [
             JSONField("source", "The source as it was given, without user info.") {
@@ -113,6 +126,12 @@ struct ItemReport: Sendable {
                 "written, unchanged (the file had these bytes), or left (--no-clobber); null without an output."
             ) { $0.copy?.state.rawValue },
         ] + CommonFields.facts.map { $0.of(\.facts) } + [
+            JSONField.ifPresent(
+                "original_width",
+                "With --shards: the size in pixels and the SHA-256 of the original, as far as the cache knows them."
+            ) { $0.original?.measures?.width },
+            JSONField.ifPresent("original_height", nil) { $0.original?.measures?.height },
+            JSONField.ifPresent("original_sha256", nil) { $0.original?.sha256 },
             JSONField.ifPresent(
                 "placeholder", "With --placeholder: the ThumbHash in base 64, or the average colour as #rrggbb."
             ) { $0.placeholder },
@@ -183,6 +202,11 @@ struct ItemReport: Sendable {
     var path: String? { result?.cachedPath ?? cached?.path }
 
     var facts: ImageFacts? { result?.facts ?? cached?.facts }
+
+    /// What is known of the original, for a data set.
+    private var original: (measures: ImageMeasures?, sha256: String?)? {
+        sample == nil ? nil : result.map { ($0.originalMeasures, $0.originalSHA256) }
+    }
 
     private var redirects: [String] { result?.response?.redirects.map(\.url) ?? [] }
 

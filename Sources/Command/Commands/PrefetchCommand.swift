@@ -36,7 +36,7 @@ struct PrefetchCommand: Sendable {
             throw UsageError(message: "--placeholder and --shards exclude each other")
         }
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
-        options.copyColumns = destination.exporter?.columns ?? []
+        options.copyColumns = destination.columns
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
         for path in paths where path.contains("://") || ImageFolder.isFolder(path) {
             let shown = RequestURL.redacted(path)
@@ -183,7 +183,7 @@ struct PrefetchCommand: Sendable {
         configuration.grace = settings.options.request.timeout
         if case .shards(let directory, let shards) = destination {
             configuration.exporter = ShardExporter(directory: directory, forms: settings.forms, configuration: shards) {
-                outcome, _ in reports(outcome).map(\.row)
+                outcome, _ in reports(outcome).map { ShardExporter.Row(line: $0.row, member: $0.member) }
             }
         } else {
             configuration.exporter = destination.exporter
@@ -272,7 +272,10 @@ struct PrefetchCommand: Sendable {
             case .notTried: report.isNotTried = true
             case .skipped(let files):
                 report.isExported = outcome.item.isExported
-                report.error = outcome.item.recordedFailures[index]
+                if report.isExported {
+                    report.recorded = outcome.item.recordedRows[index].text
+                    report.error = outcome.item.recordedRows[index].error
+                }
                 if index < files.count { report.cached = (files[index].path, files[index].facts) }
                 report.placeholder = settings.placeholder(of: index, in: files)
             case .retrieved(let results):

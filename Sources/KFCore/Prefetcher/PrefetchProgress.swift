@@ -193,8 +193,7 @@ public struct PrefetchOutcome: Sendable {
         self.attempts = attempts
         error =
             switch ending {
-            case .skipped where item.recordedFailures.isEmpty: nil
-            case .skipped: item.recordedFailures.min { $0.key < $1.key }?.value
+            case .skipped: item.recordedRows.lazy.compactMap(\.error).first
             case .notTried: .requestError(reason: .taskCancelled)
             case .failed(let error): error
             case .retrieved(let results): results.indices.lazy.compactMap { results[$0].error }.first

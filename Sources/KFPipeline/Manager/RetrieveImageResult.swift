@@ -136,8 +136,11 @@ public struct RetrieveImageResult: Sendable {
         }
     }
 
+    /// The SHA-256 of the original: 64 hexadecimal digits; nil if it is not known.
+    public var originalSHA256: String? { original?.digest.hex }
+
     /// The measures of the original: of the image itself, or of what it was made from; nil if they are not known.
-    package var originalMeasures: ImageMeasures? {
+    public var originalMeasures: ImageMeasures? {
         if let measures = outcome.facts.measures { return measures }
         switch content {
         case .file(let file): return file.entry.originalMeasures

@@ -20,6 +20,13 @@ public struct ImageFilter: Hashable, Sendable {
     /// Creates a filter that accepts every image.
     public init() {}
 
+    /// The filter in one line.
+    package var text: String {
+        let formats = formats.map { $0.map(\.rawValue).sorted().joined(separator: ",") } ?? "all"
+        return
+            "\(minWidth)x\(minHeight), aspect \(maxAspect.map { "\($0)" } ?? "any"), \(minBytes) bytes, formats \(formats)"
+    }
+
     /// Returns why an image is refused, as the message of an error; nil if it is accepted. What is not known does not
     /// count, unless the file `isWhole`.
     package func refusal(of image: ImageMeasures, isWhole: Bool = false) -> String? {

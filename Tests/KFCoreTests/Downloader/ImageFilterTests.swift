@@ -79,7 +79,8 @@ struct ImageFilterTests {
         let (other, asked) = try answering(
             .init(headers: [("Cache-Control", "no-store")], body: try ManagerFixture.fixture("png/rgb.png")))
         for _ in 0..<2 {
-            #expect(await failure { try await other.get(options(10_000) { $0.cachePolicy = .http }) }?.errorCode == 2012)
+            #expect(
+                await failure { try await other.get(options(10_000) { $0.cachePolicy = .http }) }?.errorCode == 2012)
         }
         #expect(asked.requests.count == 2)
     }
