@@ -64,11 +64,17 @@ struct DataSet {
         func values(_ name: String) -> [String?] { rows.map { $0[name] as? String } }
     }
 
+    private static let python = ProcessInfo.processInfo.environment["KF_WEBDATASET_PYTHON"] ?? "python3"
+
+    /// Whether `shards.py` can compare its samples with those of the package webdataset.
+    static func hasWebDataset() async -> Bool {
+        (try? await Tool.run(python, "-c", "import webdataset"))?.status == 0
+    }
+
     /// Reads all shards. Fails when one is not whole.
     func shards(_ directory: String = "data") async throws -> [String: Shard] {
         let script = PackageRoot.url.appending(path: "Tests/EndToEnd/shards.py").path
-        let python = ProcessInfo.processInfo.environment["KF_WEBDATASET_PYTHON"] ?? "python3"
-        let result = try await Tool.run(python, script, kf.home.path(directory).path)
+        let result = try await Tool.run(Self.python, script, kf.home.path(directory).path)
         try #require(result.status == 0, "\(result)")
         let object = try JSONSerialization.jsonObject(with: result.standardOutput) as? [String: [String: Any]]
         return try #require(object).mapValues { shard in

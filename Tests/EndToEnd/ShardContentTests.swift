@@ -74,6 +74,28 @@ extension EndToEnd {
             #expect(try few.status == 1 && bytes("d/00000.tar") == bytes("a/00000.tar"), "\(few)")
         }
 
+        @Test(
+            "The package webdataset reads the samples that tarfile finds",
+            .enabled("no webdataset here; KF_WEBDATASET_PYTHON names a Python that has it") {
+                await DataSet.hasWebDataset()
+            })
+        func reader() async throws {
+            let server = try fixture.server()
+            try kf.home.write(
+                "list.csv", "url,text\n" + (0..<5).map { "\(server.url("/\($0)")),caption \($0)\n" }.joined())
+            for (directory, options) in [
+                ("a", ["--ordered"]), ("b", ["--variant", "x=resize:8x", "--variant", "y=blur:2"]),
+            ] {
+                let run = [
+                    "prefetch", "list.csv", "--caption-column", "text", "--shard-size", "3", "--shards", directory,
+                ]
+                #expect(try await kf.run(run + options).status == 0)
+                // The script compares both.
+                let samples = try await fixture.shards(directory).values.flatMap(\.samples)
+                #expect(samples.count == 5 && samples.allSatisfy { $0["txt"] != nil })
+            }
+        }
+
         /// What the reference says of the row with a number.
         private enum Kind: Int, CaseIterable {
             case good, missing, broken, page, small, flat, robots, redirect, copy, big

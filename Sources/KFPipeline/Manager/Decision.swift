@@ -90,8 +90,8 @@ extension Retrieval {
         return .fail(absence(stale?.entry, now: now))
     }
 
-    private func accepted(_ decision: Decision, of original: ImageMeasures?) -> Decision {
-        refusal(of: original).map { .fail($0) } ?? decision
+    private func accepted(_ decision: Decision, of original: @autoclosure () -> ImageMeasures?) -> Decision {
+        refusal(of: original()).map { .fail($0) } ?? decision
     }
 
     /// Returns why the filter refuses an image in memory, which does not know the original of a processed one.
@@ -100,8 +100,9 @@ extension Retrieval {
     }
 
     /// Returns why the filter refuses an original; nil if it accepts it, or its measures are not known.
-    package func refusal(of original: ImageMeasures?) -> KingfisherError? {
-        original.flatMap { box.inspector.refusal(of: $0, isWhole: true) }
+    package func refusal(of original: @autoclosure () -> ImageMeasures?) -> KingfisherError? {
+        // A hit without a filter does not pay for the measures.
+        options.filter == nil ? nil : original().flatMap { box.inspector.refusal(of: $0, isWhole: true) }
     }
 }
 
