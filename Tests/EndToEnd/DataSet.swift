@@ -39,7 +39,7 @@ struct DataSet {
     /// Kills a command at the given call on a file of the data set, of this many shards.
     func run(_ arguments: [String], killedAt call: String, _ number: Int, shards: Int) async throws -> CommandResult {
         let files = (0..<shards).flatMap { shard in
-            ["tar", "jsonl"].flatMap { ["/.0000\(shard).\($0)", "/0000\(shard).\($0)"] }
+            [".tar", ".jsonl", "_stats.json"].flatMap { ["/.0000\(shard)\($0)", "/0000\(shard)\($0)"] }
         }
         let limits = (["", "/.kf-shards"] + files).flatMap { ["-P", kf.home.path("data").path + $0] }
         let injection = ["-e", "trace=\(call)", "-e", "inject=\(call):signal=KILL:when=\(number)"]
@@ -64,16 +64,28 @@ struct DataSet {
         func values(_ name: String) -> [String?] { rows.map { $0[name] as? String } }
     }
 
+    private static let python = ProcessInfo.processInfo.environment["KF_WEBDATASET_PYTHON"] ?? "python3"
+
+    /// Whether `shards.py` can compare its samples with those of the package webdataset.
+    static func hasWebDataset() async -> Bool {
+        (try? await Tool.run(python, "-c", "import webdataset"))?.status == 0
+    }
+
     /// Reads all shards. Fails when one is not whole.
     func shards(_ directory: String = "data") async throws -> [String: Shard] {
         let script = PackageRoot.url.appending(path: "Tests/EndToEnd/shards.py").path
-        let python = ProcessInfo.processInfo.environment["KF_WEBDATASET_PYTHON"] ?? "python3"
-        let result = try await Tool.run(python, script, kf.home.path(directory).path)
+        let result = try await Tool.run(Self.python, script, kf.home.path(directory).path)
         try #require(result.status == 0, "\(result)")
         let object = try JSONSerialization.jsonObject(with: result.standardOutput) as? [String: [String: Any]]
         return try #require(object).mapValues { shard in
             Shard(samples: shard["samples"] as? [[String: Any]] ?? [], rows: shard["rows"] as? [[String: Any]] ?? [])
         }
+    }
+
+    /// The statistics of a shard.
+    func statistics(_ shard: String, in directory: String = "data") throws -> [String: Any] {
+        let bytes = try Data(contentsOf: kf.home.path("\(directory)/\(shard)_stats.json"))
+        return try #require(try JSONSerialization.jsonObject(with: bytes) as? [String: Any])
     }
 
     func names(_ directory: String = "data") -> [String] {

@@ -20,6 +20,9 @@ extension EndToEnd {
             "CacheVerifyTests": ["repair"],
             "CommandLineTests": ["format", "output"],
             "RememberedFailureTests": ["negative-ttl", "retry-failed"],
+            "LeavingOutTests": [
+                "formats", "max-aspect", "min-bytes", "min-size", "opt-out-agent", "respect-opt-out",
+            ],
             "LockTests": ["frozen", "hash", "hash-column", "keep-lock", "lock", "prune-lock", "update-lock"],
             "OfflineTests": ["offline"],
             "FetchingTests": ["force-refresh", "json", "only-from-cache", "quiet", "verbose"],
@@ -49,6 +52,7 @@ extension EndToEnd {
             "RemoteFailureTests": ["remote", "remote-dropped", "remote-required", "remote-wait", "remote-write"],
             "ReportTests": ["thumbnails"],
             "TLSFaultTests": ["cacert", "trusted-host"],
+            "ShardContentTests": ["caption-column"],
             "TarShardTests": ["shard-size", "shards"],
             "ResultsTests": ["ordered", "results"],
             "ShowTests": ["show"],

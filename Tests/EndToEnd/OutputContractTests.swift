@@ -132,7 +132,8 @@ extension EndToEnd {
                 """)
             #expect(
                 result.outputLines == [
-                    "600 new.csv", "600 failed", "600 data/00000.jsonl", "600 data/00000.tar", "640 old.jsonl",
+                    "600 new.csv", "600 failed", "600 data/00000.jsonl", "600 data/00000.tar",
+                    "600 data/00000_stats.json", "640 old.jsonl",
                     "600 report.html", "644 copies/a.png",
                 ], "\(result)")
         }

@@ -224,7 +224,7 @@ extension EndToEnd {
             #expect(second.errors.contains(": remote ") && second.errors.contains("remote: 1 hit"), "\(second)")
             let list = Data("\(origin.url)\n".utf8)
             let third = try await machine().run(["prefetch", "--remote", url, "-"], input: list)
-            #expect(third.errors.contains("kf: 0 fetched (0 B), 1 from the remote, 0 cached"), "\(third)")
+            #expect(third.errors.contains("kf: 0 fetched (0 B), 1 from the remote ("), "\(third)")
             let without = try #require(try await machine().run("fetch", "--json", origin.url).objects().last)
             #expect(without["remote"] is NSNull)
         }

@@ -84,7 +84,7 @@ extension EndToEnd {
                     try #require(again.status == 0, "\(call) \(number): \(again)")
                     try #require(
                         try await fixture.shards().mapValues(\.samples.count) == ["00000": 2, "00001": 1])
-                    try #require(fixture.names().count == 5, "\(call) \(number): \(fixture.names())")
+                    try #require(fixture.names().count == 7, "\(call) \(number): \(fixture.names())")
                 }
             }
             #expect(kills > 10, "\(kills)")

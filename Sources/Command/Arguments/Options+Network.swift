@@ -11,7 +11,8 @@ extension Options {
         allowFailures.spec, header.spec, user.spec,
         netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, cert.spec, certKey.spec, trustedHost.spec,
         maxRedirects.spec,
-        maxBytes.spec, denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, limitRate.spec, deadline.spec,
+        maxBytes.spec, minBytes.spec, minSize.spec, maxAspect.spec, formats.spec, respectOptOut.spec, optOutAgent.spec,
+        denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, limitRate.spec, deadline.spec,
         progress.spec,
     ]
 
@@ -146,6 +147,45 @@ extension Options {
     static let maxBytes = Option<Int64?>(
         "max-bytes", .network, value: "BYTES", .one(.size), byDefault: "256M",
         help: "Refuse larger responses; 0 is no limit")
+    static let minBytes = Option<Int64?>(
+        "min-bytes", .network, value: "BYTES", .one(.size), help: "Leave out smaller images")
+    static let minSize = Option<ImageFilter>(
+        "min-size", .network, value: "WxH",
+        .one(
+            default: ImageFilter(),
+            ValueReader("a size in pixels such as 256x256, 256x or x256") { text in
+                let sides = text.split(separator: "x", omittingEmptySubsequences: false)
+                let numbers = sides.compactMap {
+                    $0.isEmpty ? 0 : Int($0).flatMap { (1...1 << 30).contains($0) ? $0 : nil }
+                }
+                guard sides.count == 2, numbers.count == 2, numbers != [0, 0] else { return nil }
+                var filter = ImageFilter()
+                (filter.minWidth, filter.minHeight) = (numbers[0], numbers[1])
+                return filter
+            }),
+        help: "Leave out images that are less wide or high; either side may be missing")
+    static let maxAspect = Option<Double?>(
+        "max-aspect", .network, value: "N", .one(.number(in: 1...1e6)),
+        help: "Leave out images whose longer side is more than N times the shorter one")
+    static let formats = Option<Set<ImageFormat>?>(
+        "formats", .network, value: "FORMAT,...",
+        .one(
+            ValueReader { (given) throws(UsageError) in
+                let words = { @Sendable in ImageFormat.allCases.map(\.rawValue) }
+                let reader = ValueReader.choice(words) { ImageFormat(rawValue: $0) }
+                var formats: Set<ImageFormat> = []
+                for part in given.text.split(separator: ",", omittingEmptySubsequences: false) {
+                    formats.insert(try reader.read(given.only(String(part))))
+                }
+                return formats
+            }),
+        help: "Leave out images of other formats, such as jpeg,png,webp")
+    static let respectOptOut = Option(
+        "respect-opt-out", .network, .flag,
+        help: "Leave out images whose responses say noai, noindex or TDM-Reservation: 1")
+    static let optOutAgent = Option<String?>(
+        "opt-out-agent", .network, value: "NAME", .one(.text(needs: "the name of an agent")),
+        help: "Obey the directives of X-Robots-Tag for this agent as well")
     static let denyPrivate = Option(
         "deny-private", .network, .flag, decidesEntry: true, help: "Refuse private, loopback and link-local addresses")
     static let http11 = Option("http1.1", .network, .flag, help: "Use HTTP/1.1 instead of HTTP/2")

@@ -82,7 +82,7 @@ extension Options {
         "srcset-sizes", .output, value: "SIZES", .number(default: "100vw", .text),
         help: "The width that a picture has in the page, as the attribute sizes has it")
 
-    static let archives: [OptionSpec] = [shards.spec, shardSize.spec]
+    static let archives: [OptionSpec] = [shards.spec, shardSize.spec, captionColumn.spec]
 
     static let shards = Option<String?>(
         "shards", .output, value: "DIR", .one(.text(needs: "a directory")),
@@ -91,6 +91,9 @@ extension Options {
     static let shardSize = Option(
         "shard-size", .output, value: "N", .number(default: 10_000, .integer(in: 1...1_000_000)),
         help: "Items per archive of --shards, 1 to 1000000")
+    static let captionColumn = Option<String?>(
+        "caption-column", .output, value: "NAME|N", .one(.text(needs: "a column")),
+        help: "Column with the captions that --shards writes as .txt beside the images")
 }
 
 /// The format of lists, their columns, and the limit of failures.
@@ -139,7 +142,7 @@ extension Options {
         "results", .lists, value: "FILE.csv|.jsonl", .one(.text),
         help: "Write a row for each item to FILE: its result, and the columns of its line")
     static let ordered = Option(
-        "ordered", .lists, .flag, help: "Keep the order of the lists in --json, --results and other output")
+        "ordered", .lists, .flag, help: "Keep the order of the lists in --json, --results, --shards and other output")
     static let failures = Option<String?>(
         "failures", .lists, value: "FILE", .one(.text),
         help: "Write the lines that failed or were not tried to FILE, a list for another run")

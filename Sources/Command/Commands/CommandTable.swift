@@ -67,9 +67,10 @@ enum CommandTable {
             "--dry-run prints a state and the URL of each line, separated by a tab: hit (cached, or made from the cached "
                 + "original), stale (cached, and would be revalidated), missing, or invalid (not a source). It makes no "
                 + "request and changes nothing. With --check it ends with 1 when something is missing or invalid.",
-            "--shards writes 00000.tar and 00000.jsonl for the first --shard-size items, and so on. The archive has each "
-                + "image under its key with a .json beside it (000000012.jpg, 000000012.json, of variants "
-                + "000000012.NAME.jpg), the jsonl a row for each item, also of failed ones. Both appear when they are whole. "
+            "--shards writes 00000.tar, 00000.jsonl and 00000_stats.json for the first --shard-size items, and so on. The "
+                + "archive has each image under its key with a .json beside it (000000012.jpg, 000000012.json, of variants "
+                + "000000012.NAME.jpg; with --caption-column 000000012.txt), the jsonl a row for each item, also of failed "
+                + "ones, the stats their counts. They appear when they are whole. "
                 + "A repeated run skips the archives that exist, and refuses a changed list and other options. With --shard "
                 + "I/N the names begin with the part, 03-of-16-00000.tar, so that all parts can share DIR.",
             "--results writes each row when its item ends; jsonl has the objects of --json. The columns of a csv or tsv list "

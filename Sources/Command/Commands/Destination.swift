@@ -29,11 +29,16 @@ enum Destination: Sendable {
                 throw UsageError(message: "with --shards, -f keep and another format could give two images one name")
             }
             configuration.createsFolders = options.createsFolders
+            configuration.captionColumn = try arguments[Options.captionColumn]
+            configuration.isOrdered = try arguments[Options.ordered]
             configuration.synchronizes = try arguments[Options.fsync]
             self = .shards(shards, configuration)
             return
         }
         if arguments.isOnCommandLine(Options.shardSize) { throw UsageError(message: "--shard-size needs --shards") }
+        if arguments.isOnCommandLine(Options.captionColumn) {
+            throw UsageError(message: "--caption-column needs --shards")
+        }
         if let directory {
             self = .directory(
                 ImageExporter(directory: directory, template: template, forms: forms, options: options))
@@ -90,6 +95,12 @@ enum Destination: Sendable {
         if let file { return (OutputName.format(of: file), 0) }
         guard directory != nil, let layer = arguments.layer(of: Options.name) else { return (nil, 0) }
         return (try arguments[Options.name]?.format, layer)
+    }
+
+    /// The columns of a list that are needed: for the names of copies, or for captions.
+    var columns: [String] {
+        if case .shards(_, let configuration) = self { return configuration.captionColumn.map { [$0] } ?? [] }
+        return exporter?.columns ?? []
     }
 
     var exporter: ImageExporter? {

@@ -20,6 +20,8 @@ struct ItemReport: Sendable {
     var isNotTried = false
     /// Whether an earlier run has written the source's shard.
     var isExported = false
+    /// The row that the earlier run has written.
+    var recorded: String?
     /// The place of the source in a data set of shards.
     var sample: ShardNames.Sample?
     var place: (list: String, line: Int)?
@@ -36,6 +38,10 @@ struct ItemReport: Sendable {
             if error.isClosedOutput { return .success }
             // The user sent the signal and needs no message.
             if !error.isCancellation { common.report(error, for: title, hint: hint) }
+        }
+        if let leftOut, !common.quiet, !common.json {
+            Terminal.printError(
+                "kf: \(Terminal.visible("\(title): \(status == "filtered" ? "filtered" : "opted out"): \(leftOut)"))")
         }
         if let result, error == nil {
             if let screen {
@@ -76,6 +82,17 @@ struct ItemReport: Sendable {
 
     private static let rowFields = fields.filter { !["path", "output"].contains($0.name) }
 
+    /// The JSON object beside the image in a shard: what does not change from run to run.
+    var member: String { JSONObject(self, Self.memberFields).json }
+
+    private static let memberFields = fields.filter { field in
+        [
+            "source", "key", "shard", "sample", "variant", "bytes", "format", "width", "height", "frames", "decodable",
+            "sha256",
+            "original_width", "original_height", "original_sha256", "columns",
+        ].contains(field.name)
+    }
+
     static let fields: [JSONField<ItemReport>] =
         [
             JSONField("source", "The source as it was given, without user info.") {
@@ -93,7 +110,7 @@ struct ItemReport: Sendable {
                 "status",
                 "cached (prefetch: already in the cache), exported (in a whole archive of --shards), memory, disk (fetch: from a cache), derived (made from the "
                     + "cached original), revalidated (not modified at the origin), fetched, pinned (the cache had the locked bytes under another URL), remote (from a --remote), stale (expired, and the origin "
-                    + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
+                    + "failed or --offline), failed, filtered (by --min-size and the like), opted_out (with --respect-opt-out), cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
             JSONField(
                 "fetch_reason",
@@ -111,6 +128,12 @@ struct ItemReport: Sendable {
                 "written, unchanged (the file had these bytes), or left (--no-clobber); null without an output."
             ) { $0.copy?.state.rawValue },
         ] + CommonFields.facts.map { $0.of(\.facts) } + [
+            JSONField.ifPresent(
+                "original_width",
+                "With --shards: the size in pixels and the SHA-256 of the original, as far as the cache knows them."
+            ) { $0.original?.measures?.width },
+            JSONField.ifPresent("original_height", nil) { $0.original?.measures?.height },
+            JSONField.ifPresent("original_sha256", nil) { $0.original?.sha256 },
             JSONField.ifPresent(
                 "placeholder", "With --placeholder: the ThumbHash in base 64, or the average colour as #rrggbb."
             ) { $0.placeholder },
@@ -149,6 +172,9 @@ struct ItemReport: Sendable {
                     + "and found, the hashes of an image that has changed."
             ) { $0.problem.map { JSONObject(part: $0, failure) } },
             JSONField.ifPresent(
+                "left_out", "Of filtered and opted_out: what refused the image, or the header that opted out."
+            ) { $0.leftOut },
+            JSONField.ifPresent(
                 "columns",
                 "In prefetch: the columns or members of the record in the list, without request headers and without the "
                     + "user info of URLs. The values of csv and tsv are strings."
@@ -179,6 +205,11 @@ struct ItemReport: Sendable {
 
     var facts: ImageFacts? { result?.facts ?? cached?.facts }
 
+    /// What is known of the original, for a data set.
+    private var original: (measures: ImageMeasures?, sha256: String?)? {
+        sample == nil ? nil : result.map { ($0.originalMeasures, $0.originalSHA256) }
+    }
+
     private var redirects: [String] { result?.response?.redirects.map(\.url) ?? [] }
 
     private var alternative: String? {
@@ -191,13 +222,19 @@ struct ItemReport: Sendable {
     /// The number of transfers.
     var transfers: Int { attempts ?? result?.attempts ?? 0 }
 
-    /// The failure of the source, or of storing the image.
-    var problem: KingfisherError? { error ?? result?.storing.diskError }
+    /// The failure of the source, or of storing the image. An image that was left out has not failed.
+    var problem: KingfisherError? { (error ?? result?.storing.diskError).flatMap { $0.isLeftOut ? nil : $0 } }
+
+    /// Why the image was left out; nil if it was not.
+    var leftOut: String? { error.flatMap { $0.isLeftOut ? $0.message : nil } }
 
     /// The way the image was obtained, in one word.
     var status: String {
         if isNotTried { return "not_tried" }
-        if let error { return error.isCancellation ? "cancelled" : "failed" }
+        if let error {
+            if case .responseError(reason: .filtered) = error { return "filtered" }
+            return error.isLeftOut ? "opted_out" : error.isCancellation ? "cancelled" : "failed"
+        }
         if isExported { return "exported" }
         guard let way = result?.way else { return cached == nil ? "failed" : "cached" }
         // A list has one word for what was there, whether it was only looked up or opened for a copy.

@@ -47,6 +47,21 @@ extension KingfisherOptions {
         alternativeSources = try arguments[Options.alternative]
     }
 
+    /// Takes what leaves images out.
+    mutating func takeFilter(_ arguments: ParsedArguments) throws(UsageError) {
+        var filter = try arguments[Options.minSize]
+        filter.maxAspect = try arguments[Options.maxAspect]
+        filter.minBytes = try arguments[Options.minBytes] ?? 0
+        filter.formats = try arguments[Options.formats]
+        if filter != ImageFilter() { self.filter = filter }
+        let agent = try arguments[Options.optOutAgent]
+        if try arguments[Options.respectOptOut] {
+            optOut = OptOut(agent: agent)
+        } else if arguments.isOnCommandLine(Options.optOutAgent) {
+            throw UsageError(message: "--opt-out-agent needs --respect-opt-out")
+        }
+    }
+
     /// Throws if the file or directory cannot be read. Otherwise each transfer would fail for the same reason.
     static func check(_ path: String, _ mode: Int32, for option: OptionSpec) throws(UsageError) {
         guard path.withPath({ access($0, mode) }) != 0 else { return }

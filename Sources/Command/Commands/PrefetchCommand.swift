@@ -44,7 +44,7 @@ struct PrefetchCommand: Sendable {
         }
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
         altColumn = try arguments[Options.altColumn]
-        options.copyColumns = (destination.exporter?.columns ?? []) + [altColumn].compactMap(\.self)
+        options.copyColumns = destination.columns + [altColumn].compactMap(\.self)
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
         for path in paths where path.contains("://") || ImageFolder.isFolder(path) {
             let shown = RequestURL.redacted(path)
@@ -196,7 +196,7 @@ struct PrefetchCommand: Sendable {
         configuration.grace = settings.options.request.timeout
         if case .shards(let directory, let shards) = destination {
             configuration.exporter = ShardExporter(directory: directory, forms: settings.forms, configuration: shards) {
-                outcome, _ in reports(outcome).map(\.row)
+                outcome, _ in reports(outcome).map { ShardExporter.Row(line: $0.row, member: $0.member) }
             }
         } else {
             configuration.exporter = destination.exporter
@@ -231,7 +231,7 @@ struct PrefetchCommand: Sendable {
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
         write(outcome)
-        guard let error = outcome.error, !error.isCancellation else {
+        guard let error = outcome.error, !error.isCancellation, !error.isLeftOut else {
             if common.verbose { tell(outcome) }
             return .success
         }
@@ -250,7 +250,7 @@ struct PrefetchCommand: Sendable {
         let reports = needsReports || isTold ? reports(outcome) : []
         var lines: [String] = []
         if common.json { lines = reports.map(\.json) } else if isTold { lines = reports.compactMap(\.output) }
-        output.take(outcome.item, lines: lines, reports, hasFailed: outcome.error != nil)
+        output.take(outcome.item, lines: lines, reports, hasFailed: outcome.error.map { !$0.isLeftOut } ?? false)
         if isTold { for report in reports { report.warn(common, of: RequestURL.redacted(outcome.item.text)) } }
     }
 
@@ -264,8 +264,8 @@ struct PrefetchCommand: Sendable {
             let variant = report.variant.map { " (\($0))" } ?? ""
             let check = report.result?.check.map { " (check: \($0.rawValue))" } ?? ""
             let status =
-                report.status == "not_tried"
-                ? "not tried" : report.result.map(ItemReport.account(of:)) ?? report.status
+                report.leftOut.map { "left out, \(Terminal.visible($0))" } ?? report.result.map(ItemReport.account(of:))
+                ?? (report.status == "not_tried" ? "not tried" : report.status)
             Terminal.printError("kf: \(name)\(variant): \(status)\(check)")
         }
     }
@@ -286,7 +286,10 @@ struct PrefetchCommand: Sendable {
             case .notTried: report.isNotTried = true
             case .skipped(let files):
                 report.isExported = outcome.item.isExported
-                report.error = outcome.item.recordedFailures[index]
+                if report.isExported {
+                    report.recorded = outcome.item.recordedRows[index].text
+                    report.error = outcome.item.recordedRows[index].error
+                }
                 if index < files.count { report.cached = (files[index].path, files[index].facts) }
                 report.placeholder = settings.placeholder(of: index, in: files)
             case .retrieved(let results):
@@ -342,6 +345,8 @@ struct PrefetchCommand: Sendable {
         parts.append("\(progress.skipped) cached\(exported)")
         let remembered = progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
         parts.append("\(progress.failed) failed\(remembered)")
+        if progress.filtered > 0 { parts.append("\(progress.filtered) filtered") }
+        if progress.optedOut > 0 { parts.append("\(progress.optedOut) opted out") }
         if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
         if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
         if progress.written + progress.unchanged > 0 {
@@ -376,6 +381,10 @@ struct PrefetchCommand: Sendable {
         JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {
             $0.report.progress.remembered
         },
+        JSONField("filtered", "The numbers of items that a filter refused, and whose servers opted out.") {
+            $0.report.progress.filtered
+        },
+        JSONField("opted_out", nil) { $0.report.progress.optedOut },
         JSONField(
             "cancelled",
             "The numbers of items that were cut off in their transfer, and that were not tried: a signal, --deadline or "

@@ -49,7 +49,9 @@ struct ResultsFile: ~Copyable {
     /// Returns the rows of an item: one, or one for each variant.
     borrowing func rows(_ item: PrefetchItem, _ reports: [ItemReport]) -> Rows {
         let columns = ListedColumns(item)
-        let rows = reports.map { isDelimited ? Self.row(Self.cells($0, columns)) : $0.json + "\n" }
+        let rows = reports.map {
+            isDelimited ? Self.row(Self.cells($0, columns)) : ($0.recordedRow?.json ?? $0.json) + "\n"
+        }
         return Rows(columns: columns, text: rows.joined(), list: item.list)
     }
 
@@ -98,6 +100,7 @@ struct ResultsFile: ~Copyable {
         ("http_status", { $0.httpStatus.map { "\($0)" } }), ("attempts", { "\($0.transfers)" }),
         ("final_url", { $0.result?.response?.url }), ("error_code", { $0.problem.map { "\($0.errorCode)" } }),
         ("error", { $0.problem?.message }), ("placeholder", { $0.placeholder }),
+        ("left_out", { $0.leftOut }),
     ]
 
     /// The names of all columns. One of a list that has the name of kf's own is put into `columns.`.
@@ -120,7 +123,8 @@ struct ResultsFile: ~Copyable {
     }
 
     private static func cells(_ report: ItemReport, _ columns: ListedColumns) -> [String] {
-        let own = fields.map { $0.value(report) ?? "" }
+        let row = report.recordedRow
+        let own = fields.map { field in row.map { $0.cell(field.name) } ?? field.value(report) ?? "" }
         switch columns {
         case .named(let names):
             let values = Dictionary((report.columns ?? []).map { ($0.name, $0.value) }) { first, _ in first }
@@ -149,5 +153,42 @@ struct ResultsFile: ~Copyable {
             quoted.append("\"")
             return String(quoted)
         }.joined(separator: ",") + "\n"
+    }
+}
+
+extension ItemReport {
+    /// The row of an image in a whole archive, which an earlier run has written. It lacks the paths of this machine.
+    fileprivate var recordedRow: StrictJSON? {
+        guard let recorded, let place,
+            case .success(.object(let members)) = Result(catching: { () throws(StrictJSON.Problem) in
+                try StrictJSON.parse(Array(recorded.utf8), keptDepth: .max, deepest: StrictJSON.deepest + 1)
+            })
+        else { return nil }
+        return .object(
+            members.flatMap { member -> [StrictJSON.Member] in
+                switch member.name {
+                case "list": [StrictJSON.Member(name: member.name, value: .string(place.list))]
+                case "line": [StrictJSON.Member(name: member.name, value: .number("\(place.line)"))]
+                case "output_state": ["path", "output"].map { StrictJSON.Member(name: $0, value: .null) } + [member]
+                default: [member]
+                }
+            })
+    }
+}
+
+extension StrictJSON {
+    /// The value of a row in a column of csv.
+    fileprivate func cell(_ column: String) -> String {
+        let value =
+            switch column {
+            case "error_code": self["error"]?["code"]
+            case "error": self["error"]?["message"]
+            default: self[column]
+            }
+        switch value {
+        case .string(let text): return text
+        case .number(let text): return text
+        default: return ""
+        }
     }
 }

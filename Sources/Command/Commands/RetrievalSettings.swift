@@ -73,6 +73,7 @@ struct RetrievalSettings: Sendable {
         options.retryFailed = try arguments[Options.retryFailed]
         if let scale = try arguments[Options.scale] { options.scaleFactor = scale }
         try options.takeNetwork(arguments)
+        try options.takeFilter(arguments)
         options.expectedHash = try arguments[Options.hash]
         lock = try Self.lock(arguments, options.request)
         if lock?.mode == .updating { options.revalidate = true }
@@ -185,8 +186,9 @@ struct RetrievalSettings: Sendable {
         return try Blocking.wait { () -> Result<[RetrieveImageResult], KingfisherError> in
             var images: [RetrieveImageResult] = []
             do throws(KingfisherError) {
-                for variant in variants {
-                    images.append(try await manager.retrieveImage(with: source, options: variant.options))
+                for var options in variants.map(\.options) {
+                    options.filter = nil
+                    images.append(try await manager.retrieveImage(with: source, options: options))
                 }
                 return .success(images)
             } catch {

@@ -185,6 +185,8 @@ struct ProgressFigures: Sendable {
         }
         if let wait { parts.append("waiting \(wait.seconds) s for \(Terminal.visible(wait.host))") }
         if progress.failed > 0 { parts.append("\(progress.failed) failed") }
+        let leftOut = progress.filtered + progress.optedOut
+        if leftOut > 0 { parts.append("\(leftOut) left out") }
         if let left { parts.append("\(left) left") }
         parts.append("\(Int(itemRate.value.rounded()))/s")
         parts.append(ByteText.bytes(bytes))

@@ -70,7 +70,7 @@ extension PrefetchOutcome {
             switch results[form].image {
             case .success(let retrieved): image = retrieved
             case .failure(let error):
-                guard !error.isCancellation, standIns.indices.contains(form) else { continue }
+                guard !error.isCancellation, !error.isLeftOut, standIns.indices.contains(form) else { continue }
                 image = standIns[form]
             }
             if isForgiven { results[form].problem = nil }

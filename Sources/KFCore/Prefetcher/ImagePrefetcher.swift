@@ -343,6 +343,10 @@ public final class ImagePrefetcher: Sendable {
             let places = index * count..<(index + 1) * count
             let item = block.missing[index].item
             if let files = found.freshFiles(at: places) {
+                if let error = block.missing[index].retrievals[0].refusal(of: files[0].entry.originalMeasures) {
+                    block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
+                    continue
+                }
                 if forms[0].value.alsoPrefetchToMemory { await load(block.missing[index]) }
                 block.ended.append(PrefetchOutcome(item: item, ending: .skipped(files)))
                 continue

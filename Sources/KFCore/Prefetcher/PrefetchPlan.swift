@@ -26,8 +26,9 @@ struct PrefetchedSources: Sendable {
     mutating func add(_ outcome: PrefetchOutcome) {
         ended.insert(outcome.item.number)
         guard case .success(let source) = outcome.item.source else { return }
-        if outcome.error != nil {
-            failed.append(source)
+        if let error = outcome.error {
+            // An image that was left out has not failed.
+            if error.isLeftOut { skipped.append(source) } else { failed.append(source) }
         } else if case .skipped = outcome.ending {
             skipped.append(source)
         } else {

@@ -10,6 +10,10 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var exported = 0
     /// The number of items that failed.
     public var failed = 0
+    /// The number of items whose images the filter refused. They have not failed.
+    public var filtered = 0
+    /// The number of items whose servers opted out. They have not failed.
+    public var optedOut = 0
     /// The number of failed items whose failure was remembered, so that no request was made.
     public var remembered = 0
     /// The number of items that were brought into the cache, derived and revalidated ones included.
@@ -41,7 +45,7 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var fetched: Int { completed - derived - revalidated - remote }
 
     /// The number of items that have ended.
-    public var finished: Int { skipped + failed + completed + cancelled + notTried }
+    public var finished: Int { skipped + failed + filtered + optedOut + completed + cancelled + notTried }
 
     /// Counts the outcome of one item.
     mutating func add(_ outcome: PrefetchOutcome) {
@@ -49,6 +53,8 @@ public struct PrefetchProgress: Sendable, Equatable {
             notTried += 1
         } else if let error = outcome.error {
             if error.isCancellation { return cancelled += 1 }
+            if case .responseError(reason: .filtered) = error { return filtered += 1 }
+            if error.isLeftOut { return optedOut += 1 }
             failed += 1
             if error.isRemembered { remembered += 1 }
         } else if case .retrieved(let results) = outcome.ending {
@@ -191,8 +197,7 @@ public struct PrefetchOutcome: Sendable {
         self.attempts = attempts
         error =
             switch ending {
-            case .skipped where item.recordedFailures.isEmpty: nil
-            case .skipped: item.recordedFailures.min { $0.key < $1.key }?.value
+            case .skipped: item.recordedRows.lazy.compactMap(\.error).first
             case .notTried: .requestError(reason: .taskCancelled)
             case .failed(let error): error
             case .retrieved(let results): results.indices.lazy.compactMap { results[$0].error }.first

@@ -40,7 +40,7 @@ struct PrefetchRun {
         perHost = configuration.maxPerHost == .max ? nil : max(1, configuration.maxPerHost)
         maxFailures = configuration.maxFailures
         fillsCache = configuration.fillsCache
-        order = (configuration.maxItemsAhead ?? configuration.exporter?.maxItemsAhead).map {
+        order = [configuration.maxItemsAhead, configuration.exporter?.maxItemsAhead].compactMap(\.self).min().map {
             EndingOrder(limit: max(1, $0))
         }
     }

@@ -18,6 +18,14 @@ package enum ImageProbe {
         try bytes.withRaw { (bytes) throws(ImagingError) in try probe(bytes, limits: limits) }
     }
 
+    /// Returns the format and what the header states, also of the first part of a file; nil for bytes that are not known to
+    /// be an image, and for one whose header kf should be able to read and cannot.
+    package static func measure(_ bytes: UnsafeRawBufferPointer) -> (format: ImageFormat, info: ImageInfo?)? {
+        guard let codec = ImageCodecs.codec(for: bytes) else { return nil }
+        let info = try? codec.header(bytes)
+        return info == nil && codec.isDecodable ? nil : (codec.format, info)
+    }
+
     /// Reads the header, and finds truncation and gross damage at a fraction of a decode's cost. Returns the facts and
     /// the faults that cost no pixel; the facts are nil for a file of a format that kf only recognises, if its header does
     /// not state the size. Nil for bytes that are not

@@ -51,8 +51,8 @@ public struct PrefetchItem: Sendable {
 
     /// The names of the copies; nil if none are written.
     package var claim: OutputTemplate.Claim?
-    /// The failures of its images that the earlier run has recorded, by form.
-    public var recordedFailures: [Int: KingfisherError] = [:]
+    /// The rows of its images that the earlier run has written, by form.
+    package var recordedRows: [RecordedRow] = []
 
     init(_ facts: Facts) { shared = Shared(facts) }
 

@@ -47,9 +47,12 @@ public struct ShardNames: Sendable, Equatable {
     /// shard of this part.
     package func shard(ofFile name: String) -> Int? {
         let name = name.hasPrefix(".") ? name.dropFirst() : name[...]
-        guard let dot = name.lastIndex(of: "."), [".tar", ".jsonl"].contains(name[dot...]) else { return nil }
-        return shard(named: name[..<dot])
+        let end = [".tar", ".jsonl", Self.statistics].first { name.hasSuffix($0) }
+        return end.flatMap { shard(named: name.dropLast($0.utf8.count)) }
     }
+
+    /// The end of the name of a shard's statistics, as img2dataset names them.
+    package static let statistics = "_stats.json"
 
     private var prefix: String { part.map { Self.text($0) + "-" } ?? "" }
 

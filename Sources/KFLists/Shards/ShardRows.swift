@@ -3,6 +3,14 @@ import KFStorage
 import KFSystem
 import KFTerms
 
+/// A row that an earlier run has written.
+package struct RecordedRow: Sendable {
+    /// The JSON object.
+    package let text: String
+    /// The failure that it records, or why the image was left out.
+    package let error: KingfisherError?
+}
+
 /// The rows of a shard that an earlier run has written, read in step with the items of the list.
 package final class ShardRows {
     /// The number of bytes that are read at once.
@@ -25,15 +33,16 @@ package final class ShardRows {
         file = try folder.open("\(name).jsonl", O_RDONLY)
     }
 
-    /// Returns the failures of the next item's images, by form. `sample` is its key. Throws `outputFailed` (4002) for
-    /// rows that are not those of the shard.
-    package func failures(of sample: String) throws(KingfisherError) -> [Int: KingfisherError] {
-        var failures: [Int: KingfisherError] = [:]
-        for form in 0..<forms {
+    /// Returns the rows of the next item's images. `sample` is its key. Throws `outputFailed` (4002) for rows that are not
+    /// those of the shard.
+    package func rows(of sample: String) throws(KingfisherError) -> [RecordedRow] {
+        var rows: [RecordedRow] = []
+        for _ in 0..<forms {
             guard let line = try next() else { throw damaged("the row of \(sample) is missing") }
-            if let failure = try failure(line, sample) { failures[form] = failure }
+            let error = try error(line, sample)
+            rows.append(RecordedRow(text: String(decoding: line.content, as: UTF8.self), error: error))
         }
-        return failures
+        return rows
     }
 
     /// Throws `outputFailed` (4002) if there are more rows.
@@ -54,10 +63,10 @@ package final class ShardRows {
         }
     }
 
-    /// Returns the failure in a row; nil for a row without one.
-    private func failure(_ line: ListRecord, _ sample: String) throws(KingfisherError) -> KingfisherError? {
+    /// Returns the failure in a row, or why its image was left out; nil for the row of an image.
+    private func error(_ line: ListRecord, _ sample: String) throws(KingfisherError) -> KingfisherError? {
         // Most rows are of images, and need not be parsed.
-        guard line.problem != nil || Self.mayHaveFailed(line.bytes) else { return nil }
+        guard line.problem != nil || Self.mayHaveError(line.bytes) else { return nil }
         if let problem = line.problem { throw damaged("line \(line.line): \(problem.message)") }
         let row: StrictJSON
         do throws(StrictJSON.Problem) {
@@ -66,20 +75,33 @@ package final class ShardRows {
         } catch {
             throw damaged("line \(line.line): \(error.message)")
         }
-        guard row["status"]?.string == "failed" else { return nil }
-        guard row["sample"]?.string == sample, let error = row["error"], let code = error["code"]?.int,
+        let (isMine, detail) = (row["sample"]?.string == sample, row["left_out"]?.string)
+        switch (row["status"]?.string, detail) {
+        case ("filtered", let detail?) where isMine:
+            return .responseError(reason: .filtered(ImageMeasures(), detail: detail))
+        case ("opted_out", let header?) where isMine: return .responseError(reason: .optedOut(header: header))
+        case ("failed", _), ("filtered", _), ("opted_out", _): break
+        default: return nil
+        }
+        guard isMine, let error = row["error"], let code = error["code"]?.int,
             let name = error["reason"]?.string, let message = error["message"]?.string
         else { throw damaged("line \(line.line) is not the row of \(sample)") }
         return KingfisherError(recorded: code, name, message, status: row["http_status"]?.int)
     }
 
-    /// Returns whether the bytes have `"failed"` with its quotes.
-    private static func mayHaveFailed(_ row: ArraySlice<UInt8>) -> Bool {
-        // Eight bytes are compared at once.
-        let mark = "\"failed\"".utf8.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    /// The first eight bytes of a status without an image, with its quote.
+    private static let marks = ["\"failed\"", "\"filtere", "\"opted_o"].map { mark in
+        mark.utf8.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// Returns whether the bytes may have such a status.
+    private static func mayHaveError(_ row: ArraySlice<UInt8>) -> Bool {
+        let (failed, filtered, optedOut) = (marks[0], marks[1], marks[2])
         return row.withUnsafeBytes { bytes in
             (0..<max(0, bytes.count - 7)).contains { index in
-                UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)) == mark
+                // Eight bytes are compared at once.
+                let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                return word == failed || word == filtered || word == optedOut
             }
         }
     }

@@ -128,6 +128,9 @@ package struct TransferHooks: Sendable {
     /// Gets the head of a redirect and the proposed next request. Returns the request to make, changed or not, or nil
     /// to refuse the redirect (`.redirectRefused`). A changed URL is checked like the server's.
     package var redirect: (@Sendable (ResponseHead, ProposedRequest) async -> ProposedRequest?)?
+    /// Gets the head of a redirect before `redirect` does. True ends the transfer with `.redirectRefused`. Called on the I/O
+    /// thread; must not block.
+    package var refusesRedirect: (@Sendable (ResponseHead) -> Bool)?
     /// Answers a challenge. Called at most once per origin and kind of challenge.
     package var challenge: (@Sendable (DownloadChallenge) async -> DownloadChallengeAnswer)?
     /// Gets an accepted head before the sink does. `.cancel` ends the transfer with `.cancelledByHook`.

@@ -112,7 +112,9 @@ extension Transfer {
         switch try HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
         case .deliver(let framing): return deliver(head(status, fields, framing))
         case .follow(let target):
-            exchange.redirect = (head(status, fields, .untilClose), target)
+            let head = head(status, fields, .untilClose)
+            if request.hooks.refusesRedirect?(head) == true { throw .redirectRefused(status: status.status) }
+            exchange.redirect = (head, target)
             exchange.drain(notes: notes)
             return true
         case .fail:

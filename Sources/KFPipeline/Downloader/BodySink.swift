@@ -17,6 +17,8 @@ final class BodySink: TransferSink {
         /// Whether the body alone exceeds the cache's limit. It is then delivered and not stored.
         var isTooLarge = false
         var staysInMemory = false
+        /// The reason why the image is left out, with the head of its response.
+        var refusal: (error: KingfisherError, head: ResponseHead)?
         /// The size of the file when the cache was last asked to make room.
         var sizeAtLastEviction: Int64 = 0
     }
@@ -26,6 +28,8 @@ final class BodySink: TransferSink {
     /// Returns the digest of the request, which only a body that can be resumed needs.
     private let request: @Sendable () -> Digest
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
+    /// Judges the first bytes; nil for a body that is judged when it is whole.
+    private let inspector: ImageInspector?
     private let state: Mutex<State>
 
     /// Creates a sink.
@@ -34,8 +38,9 @@ final class BodySink: TransferSink {
     /// an earlier transfer. `tap` receives the bytes as they arrive.
     init(
         _ store: BodyStore?, url: String, request: @escaping @Sendable () -> Digest, resumed: StagedObject?,
-        tap: (@Sendable (UnsafeRawBufferPointer) -> Void)? = nil
+        inspector: ImageInspector? = nil, tap: (@Sendable (UnsafeRawBufferPointer) -> Void)? = nil
     ) {
+        self.inspector = inspector
         self.store = store
         self.url = url
         self.request = request
@@ -70,6 +75,25 @@ final class BodySink: TransferSink {
             }
         } catch {
             throw SinkError(reason: error.message)
+        }
+        if inspector?.filter != nil, let (error, head) = judgement() { throw refuse(error, head) }
+    }
+
+    /// The reason why the image is left out, with the head of its response; nil if it is not, as far as is known.
+    var refusal: (error: KingfisherError, head: ResponseHead)? { state.withLock { $0.refusal } }
+
+    /// Notes that the image is left out, and returns the error that ends its transfer.
+    func refuse(_ error: KingfisherError, _ head: ResponseHead) -> SinkError {
+        state.withLock { $0.refusal = (error, head) }
+        return SinkError(reason: error.message)
+    }
+
+    /// Judges the bytes that are in memory, which are the first ones.
+    private func judgement() -> (KingfisherError, ResponseHead)? {
+        state.withLock { state in
+            guard let head = state.head?.said else { return nil }
+            let length = head.headers[.contentEncoding] == nil ? head.contentLength : nil
+            return state.bytes.withUnsafeBytes { inspector?.refusal(ofStart: $0, length: length) }.map { ($0, head) }
         }
     }
 

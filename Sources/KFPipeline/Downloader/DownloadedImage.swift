@@ -124,6 +124,12 @@ final class DownloadedImage: Sendable {
     var format: ImageFormat { findings.format }
 
     var info: ImageInfo? { findings.info }
+
+    /// The measures of the original, which may be another image than one that a remote had; nil if they are not known.
+    var originalMeasures: ImageMeasures? {
+        if let entry, entry.original != nil { return HeaderLines(entry.freshness).measures }
+        return ImageMeasures(format: format, width: info?.width, height: info?.height, bytes: bytes.size)
+    }
 }
 
 /// The answer of a source.
@@ -138,6 +144,6 @@ enum DownloadAnswer: Sendable {
     /// A remote had an expired original, which the disk cache has now. The members of its entry that kf does not know stay in
     /// the entry that replaces it.
     case imported([StrictJSON.Member])
-    /// A status without an image. A personal answer belongs to this caller alone.
-    indirect case refused(ResponseFacts, isPersonal: Bool)
+    /// A status without an image, or an image that was left out. A personal answer belongs to this caller alone.
+    indirect case refused(KingfisherError, ResponseFacts, isPersonal: Bool)
 }

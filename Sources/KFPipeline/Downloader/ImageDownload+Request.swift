@@ -38,6 +38,7 @@ extension ImageDownload {
 
     private func setHooks(_ hooks: inout TransferHooks, _ url: RequestURL, _ reportsProgress: Bool) {
         hooks.pause = Self.pause
+        if order.terms.inspector.optOut != nil { hooks.refusesRedirect = { [unowned self] in refusal(of: $0) != nil } }
         if reportsProgress {
             hooks.progress = { [unowned self] received, total in
                 table.report(received, total, of: self)

@@ -137,7 +137,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         // Only the sink holds the file: if the whole body arrives instead, a new file replaces it.
         let sink = BodySink(
             store, url: order.url.text, request: { [order] in order.terms.digest(of: order.url) },
-            resumed: partial?.object, tap: order.tap)
+            resumed: partial?.object, inspector: order.terms.inspector, tap: order.tap)
         let resumption = partial.map {
             TransferRequest.Resumption(
                 offset: $0.object.size, validator: $0.facts.validator, location: $0.facts.location,
@@ -188,7 +188,15 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         return !isCached
     }
 
-    func begin(_ head: ResponseHead) { state.withLock { $0.sink }?.begin(head) }
+    func begin(_ head: ResponseHead) throws(SinkError) {
+        if let refusal = refusal(of: head) { throw refusal }
+        state.withLock { $0.sink }?.begin(head)
+    }
+
+    /// Returns the error that ends the transfer if the head of a response or of a redirect leaves the image out.
+    func refusal(of head: ResponseHead) -> SinkError? {
+        order.terms.inspector.refusal(of: head).flatMap { error in state.withLock { $0.sink }?.refuse(error, head) }
+    }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError) {
         let sink = state.withLock { state in
@@ -257,7 +265,9 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             letGo(sink, keeping: false)
             tellEnd(error)
             // The server may have sent the rest of another image, whatever its headers say.
-            guard response.head.status == 206, error.isDamage else { return deliver(.failure(error), &turn) }
+            guard response.head.status == 206, error.isDamage else {
+                return error.isLeftOut ? refused(error, facts, &turn) : deliver(.failure(error), &turn)
+            }
             if let start = begin(resumes: false) { site.start([start]) }
         }
     }
@@ -277,6 +287,12 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             return (state.isStored, false)
         }
         if isAgain { return site.start([transfer(request, nil)]) }
+        if let (refusal, head) = sink?.refusal {
+            site.circuits.noteAnswer(from: request.url.host)
+            delegate?.imageDownloader(
+                didFinishDownloadingImageFor: request.url, with: ResponseFacts(head), error: refusal)
+            return refused(refusal, ResponseFacts(head), &turn)
+        }
         note(error, request.url)
         let failure = KingfisherError(transfer: error)
         delegate?.imageDownloader(
@@ -284,9 +300,14 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             error: isStored ? .requestError(reason: .taskCancelled) : failure)
         if isStored { return deliver(.success(.stored), &turn) }
         if case .httpStatus(_, let head) = error {
-            return deliver(.success(.refused(ResponseFacts(head), isPersonal: isPersonal)), &turn)
+            return refused(.responseError(reason: .invalidHTTPStatusCode(head.status)), ResponseFacts(head), &turn)
         }
         deliver(.failure(failure), &turn)
+    }
+
+    private func refused(_ error: KingfisherError, _ response: ResponseFacts, _ turn: inout Turn) {
+        deliver(
+            .success(.refused(error, response, isPersonal: isPersonal.load(ordering: .relaxed))), &turn)
     }
 
     private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ turn: inout Turn) {

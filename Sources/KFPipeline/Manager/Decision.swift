@@ -56,7 +56,7 @@ extension Retrieval {
     package func decide(_ sight: Sight, asksRemotes: Bool, isFirst: Bool = true, now: Timestamp) -> Decision {
         let needsSiblings = remembersAnswers && sight.answer.isUnknown
         if options.forceRefresh { return needsSiblings ? .need(.siblings) : .ask(stale: nil, remotes: false) }
-        if let image = sight.memory { return .serveFromMemory(image) }
+        if let image = sight.memory { return refusal(of: image).map { .fail($0) } ?? .serveFromMemory(image) }
         if options.fromMemoryCacheOrRefresh {
             // Another representation may be in memory.
             if needsSiblings { return .need(.siblings) }
@@ -66,7 +66,8 @@ extension Retrieval {
         if let file = sight.file, file.isFresh, !asksOrigin {
             // The original itself is the image if it already has the requested format.
             let isImage = file.entry.key == target || keepsBytes(of: file.entry.format)
-            return isImage && file.cache === cache ? .serve(file) : .make(file)
+            return accepted(
+                isImage && file.cache === cache ? .serve(file) : .make(file), of: file.entry.originalMeasures)
         }
         if needsSiblings { return .need(.siblings) }
         let stale = sight.file
@@ -75,7 +76,7 @@ extension Retrieval {
             if !serves { return .fail(refusal) }
         }
         if let stale, isFirst, !options.onlyFromCache, servesWhileRevalidating(stale.entry, now: now) {
-            return .serveStale(stale, renews: true)
+            return accepted(.serveStale(stale, renews: true), of: stale.entry.originalMeasures)
         }
         if asksRemotes { return .ask(stale: stale, remotes: true) }
         return options.onlyFromCache ? withoutRequest(stale, now) : .ask(stale: stale, remotes: false)
@@ -83,8 +84,25 @@ extension Retrieval {
 
     /// Decides for a retrieval that may ask neither a remote nor its source.
     func withoutRequest(_ stale: FoundFile?, _ now: Timestamp) -> Decision {
-        if let stale, mayServeStale(stale.entry, now: now) { return .serveStale(stale, renews: false) }
+        if let stale, mayServeStale(stale.entry, now: now) {
+            return accepted(.serveStale(stale, renews: false), of: stale.entry.originalMeasures)
+        }
         return .fail(absence(stale?.entry, now: now))
+    }
+
+    private func accepted(_ decision: Decision, of original: @autoclosure () -> ImageMeasures?) -> Decision {
+        refusal(of: original()).map { .fail($0) } ?? decision
+    }
+
+    /// Returns why the filter refuses an image in memory, which does not know the original of a processed one.
+    func refusal(of image: CachedImage) -> KingfisherError? {
+        target.isOriginal ? refusal(of: image.facts.measures) : nil
+    }
+
+    /// Returns why the filter refuses an original; nil if it accepts it, or its measures are not known.
+    package func refusal(of original: @autoclosure () -> ImageMeasures?) -> KingfisherError? {
+        // A hit without a filter does not pay for the measures.
+        options.filter == nil ? nil : original().flatMap { box.inspector.refusal(of: $0, isWhole: true) }
     }
 }
 

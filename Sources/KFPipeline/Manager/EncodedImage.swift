@@ -28,6 +28,14 @@ package struct EncodedImage: Sendable {
         content = .file(file, first: try file.read(at: 0, count: Int(min(file.size, Int64(Self.piece)))))
     }
 
+    /// The image without the bytes that can be read again.
+    package var atRest: EncodedImage {
+        guard case .file(let file, _) = content else { return self }
+        return EncodedImage(.file(file, first: []))
+    }
+
+    private init(_ content: Content) { self.content = content }
+
     package var size: Int64 {
         switch content {
         case .memory(let bytes): Int64(bytes.count)

@@ -51,10 +51,10 @@ extension ImageDownloader {
 extension KingfisherManager {
     /// Returns the order to cache a response without an image; nil if it is not cacheable.
     func answerOrder(
-        _ response: ResponseFacts, _ retrieval: Retrieval, replacing answer: Sight.Answer
+        _ response: ResponseFacts, _ error: KingfisherError, _ retrieval: Retrieval, replacing answer: Sight.Answer
     ) -> Store? {
         guard retrieval.remembersAnswers else { return nil }
-        guard let facts = retrieval.facts(ofAnswer: response, now: cache.now) else {
+        guard let facts = retrieval.facts(ofAnswer: response, error, now: cache.now) else {
             // This response replaces the cached one, and is not cacheable itself.
             forgetAnswer(answer, retrieval)
             return nil

@@ -36,6 +36,10 @@ extension KingfisherManager {
         case .success(.image(let image)):
             forgetAnswer(asking.answer, retrieval)
             do throws(KingfisherError) {
+                // What a remote has was not judged before.
+                if image.response == nil, let refusal = retrieval.refusal(of: image.originalMeasures) {
+                    return fail(job, refusal, &turn)
+                }
                 try image.check(retrieval.pin)
                 finish(image, job, &turn)
             } catch {
@@ -61,8 +65,7 @@ extension KingfisherManager {
         case .success(.imported(let members)):
             job.state.withLock { $0.membersInRemote = members }
             lookUpAgain(job)
-        case .success(.refused(let response, let isPersonal)):
-            let error = KingfisherError.responseError(reason: .invalidHTTPStatusCode(response.status))
+        case .success(.refused(let error, let response, let isPersonal)):
             failedSource(job, failed(error, isPersonal ? nil : response), &turn)
         case .failure(let error): failedSource(job, failed(error, nil), &turn)
         }
@@ -85,7 +88,7 @@ extension KingfisherManager {
     /// Handles a failed source: the retry strategy decides first, then a stale entry may serve, then the next source is
     /// tried.
     private func failedSource(_ job: ImageJob, _ failure: Failure, _ turn: inout Turn) {
-        if !failure.error.isCancellation, !failure.error.isCacheFailure,
+        if !failure.error.isCancellation, !failure.error.isCacheFailure, !failure.error.isLeftOut,
             let mirror = failure.asking.mirror(of: job.retrieval)
         {
             job.retrieval.options.request.onMirrorFailure?(mirror, failure.error)
@@ -122,7 +125,7 @@ extension KingfisherManager {
             return turn.rests.append(RestQueue.Wish(job: job, span: delay, work: failure.work))
         }
         guard let refusal = failure.refusal,
-            let answer = answerOrder(refusal, retrieval, replacing: failure.asking.answer)
+            let answer = answerOrder(refusal, failure.error, retrieval, replacing: failure.asking.answer)
         else { return giveUp(job, failure, &turn) }
         // A list counts its failures while it runs, and closing the cache commits what is queued. Waiting for the
         // commit made a limit of 3 failures end after 180 requests instead of 9.
@@ -155,8 +158,8 @@ extension KingfisherManager {
     /// Tries the next alternative source, or ends the job when all have failed.
     func fail(_ job: ImageJob, _ error: KingfisherError, _ turn: inout Turn) {
         let alternatives = job.asked.options.alternativeSources
-        // No alternative replaces a cancelled request, and a broken cache fails every source.
-        if error.isCancellation || error.isCacheFailure || alternatives.isEmpty {
+        // No alternative replaces a cancelled request or an image that was left out, and a broken cache fails every source.
+        if error.isCancellation || error.isCacheFailure || error.isLeftOut || alternatives.isEmpty {
             return turn.end(job, .failure(error))
         }
         let errors = job.state.withLock { state in
@@ -191,6 +194,7 @@ extension KingfisherManager {
         ending.facts.reason = FetchReason(before, asking)
         if retrieval.options.notesOriginal { ending.facts.original = bestEffort { try image.digest(stored: nil) } }
         ending.facts.originalBytes = image.bytes.size
+        ending.facts.measures = image.originalMeasures
         ending.facts.check = image.findings.extent
         ending.facts.warn(image.findings.warnings)
         if !job.variants.isEmpty { return makeVariants(of: image, ending, job, &turn) }
@@ -268,6 +272,7 @@ extension KingfisherManager {
             retrieval, asked: job.asked, derivation.way, .file(derivation.file),
             origin: retrieval.isLocal ? nil : OriginFacts(derivation.file.entry))
         ending.derivation = derivation
+        ending.facts.measures = derivation.file.entry.originalMeasures
         ending.facts.attempts = job.attempts
         ending.facts.response = derivation.response
         if let problem = derivation.problem { ending.facts.storing.disk = .failed(problem) }

@@ -113,7 +113,8 @@ extension Retrieval {
 extension KingfisherManager {
     /// Returns the image if memory has it exactly as requested. Nil decides nothing: the stages look for it then.
     func imageInMemory(_ source: Source, _ options: KingfisherOptions) -> RetrieveImageResult? {
-        guard !options.forceRefresh, !options.revalidate, options.expectedHash == nil, !Task.isCancelled,
+        guard !options.forceRefresh, !options.revalidate, options.expectedHash == nil, options.filter == nil,
+            !Task.isCancelled,
             options.request.isPrepared,
             (options.downloader ?? downloader).authenticationChallengeResponder == nil
         else { return nil }

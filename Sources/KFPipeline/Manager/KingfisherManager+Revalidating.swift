@@ -29,6 +29,7 @@ extension KingfisherManager {
         _ job: ImageJob, _ stale: FoundFile, _ otherwise: Result<Asking, KingfisherError>, _ turn: inout Turn
     ) {
         let retrieval = job.retrieval
+        if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(job, refusal, &turn) }
         if job.variants.isEmpty, stale.file.entry.key == retrieval.target {
             return turn.end(job, .success(retrieval.result(.stale, stale.file, asked: job.asked)))
         }
@@ -47,7 +48,7 @@ extension KingfisherManager {
         var renewal = retrieval.renewal(by: origin, now: cache.now)
         renewal.etag = response.etag
         renewal.lastModified = response.lastModified
-        renewal.freshness = retrieval.freshness(of: origin)
+        renewal.freshness = retrieval.freshness(of: origin, retrieval.wantsOriginal ? nil : entry.originalMeasures)
         var ending = ImageEnding(retrieval, asked: job.asked, .revalidated, .file(stale.file), origin: origin)
         ending.flight = flight
         ending.facts.response = response
@@ -90,6 +91,7 @@ extension KingfisherManager {
         _ job: ImageJob, _ ending: ImageEnding, _ stale: FoundFile, _ problem: KingfisherError?, _ turn: inout Turn
     ) {
         let retrieval = ending.retrieval
+        if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(job, refusal, &turn) }
         if job.variants.isEmpty, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
             var ending = ending
             if let problem { ending.facts.storing.disk = .failed(problem) }

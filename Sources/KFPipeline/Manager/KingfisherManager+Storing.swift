@@ -97,7 +97,8 @@ extension KingfisherManager {
             let digest = try original(ending)
             func make() throws(KingfisherError) -> Store? {
                 let facts = retrieval.facts(
-                    format: format, pixels: pixels, origin: origin, original: digest, now: now)
+                    format: format, pixels: pixels, origin: origin, original: digest,
+                    measures: ending.facts.measures, now: now)
                 if let bytes { return try retrieval.cache.order(bytes, retrieval.target, facts) }
                 guard case .file(let file) = ending.content else { return nil }
                 return .keep(file.entry, as: retrieval.target, facts)

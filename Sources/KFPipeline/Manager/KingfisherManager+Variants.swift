@@ -151,6 +151,7 @@ extension KingfisherManager {
             retrieval, asked: job.asked, .derived, .failure(retrieval.absence(nil, now: cache.now)),
             origin: original.origin(for: retrieval))
         ending.facts.attempts = job.attempts
+        ending.facts.measures = original.originalMeasures
         guard job.enter(.making(.body(ending))) else { return }
         let work = WorkerTask { [self, ending] turn in
             do throws(KingfisherError) {

@@ -68,6 +68,7 @@ public final class KingfisherManager: Sendable {
         case .serveStale(let file, renews: false)
         where retrieval.options.offline && file.entry.key == found.retrieval.target:
             return found.retrieval.result(.stale, file.file)
+        case .fail(let error) where error.isLeftOut: throw error
         default: return nil
         }
     }

@@ -34,6 +34,8 @@ package final class Outcome: Sendable {
         /// The hash and the size of the original that was fetched, if the options ask for it.
         var original: Digest?
         var originalBytes: Int64 = 0
+        /// The measures of the original; nil if they are not known, or the image's own entry has them.
+        var measures: ImageMeasures?
         /// The reason of the request; nil if the caches had no such entry.
         var reason: FetchReason?
         private(set) var warnings: [ImageWarning] = []

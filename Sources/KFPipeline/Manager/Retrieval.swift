@@ -100,7 +100,7 @@ package final class Retrieval: Sendable {
     var inMemory: CachedImage? {
         if asksOrigin { return nil }
         let image = cache.imageInMemory(target, extending: options.memoryCacheAccessExtendingExpiration)
-        return image.flatMap { accepts($0) ? $0 : nil }
+        return image.flatMap { accepts($0) && refusal(of: $0) == nil ? $0 : nil }
     }
 
     /// The keys to look for on disk, in order of preference.
@@ -138,9 +138,10 @@ package final class Retrieval: Sendable {
         try? RequestURL(key)
     }
 
-    /// Returns the facts for the index about bytes of this source.
+    /// Returns the facts for the index about bytes of this source. `measures` are those of the original that they were made of.
     func facts(
-        format: ImageFormat, pixels: PixelFacts?, origin: OriginFacts?, original: Digest?, now: Timestamp
+        format: ImageFormat, pixels: PixelFacts?, origin: OriginFacts?, original: Digest?,
+        measures: ImageMeasures? = nil, now: Timestamp
     ) -> EntryFacts {
         var facts = EntryFacts()
         facts.format = format.rawValue
@@ -157,7 +158,7 @@ package final class Retrieval: Sendable {
         }
         facts.etag = origin?.etag
         facts.lastModified = origin?.lastModified
-        facts.freshness = freshness(of: origin)
+        facts.freshness = freshness(of: origin, measures)
         facts.original = original
         let renewal = renewal(by: origin, now: now)
         facts.expiration = renewal.expiration
@@ -203,10 +204,13 @@ extension Retrieval {
         return mayStore(origin, now: now) ? renewal(by: origin, now: now).expiration : .expired
     }
 
-    /// Returns the header lines that the entry records, with the digest of the fields that Vary names.
-    func freshness(of origin: OriginFacts?) -> String? {
-        guard let origin, !origin.headers.isEmpty else { return nil }
-        return origin.headers.varying(by: VaryDigest.make(origin.headers, options.request)).text
+    /// Returns the header lines that the entry records, with the digest of the fields that Vary names and the measures of the
+    /// original that the image was made of.
+    func freshness(of origin: OriginFacts?, _ measures: ImageMeasures? = nil) -> String? {
+        var lines = origin?.headers ?? HeaderLines(nil)
+        if !lines.isEmpty { lines = lines.varying(by: VaryDigest.make(lines, options.request)) }
+        lines = lines.measuring(measures)
+        return lines.isEmpty ? nil : lines.text
     }
 
     /// Returns whether the entry answers this request. Under the HTTP policy, the fields that Vary names must be equal.
@@ -303,7 +307,12 @@ extension Retrieval {
     var selects: Bool { options.cachePolicy == .http && !isLocal }
 
     /// Whether responses without an image are remembered.
-    package var remembersAnswers: Bool { selects || (options.negativeTimeToLive ?? .zero) > .zero && !isLocal }
+    package var remembersAnswers: Bool {
+        selects || (options.negativeTimeToLive ?? .zero) > .zero && !isLocal || leavesOut
+    }
+
+    /// Whether an image or a response may be left out, which is remembered for images that are requested.
+    private var leavesOut: Bool { (options.filter != nil || options.optOut != nil) && !isLocal }
 
     /// The key of a remembered response without an image.
     var answerKey: EntryKey { EntryKey(key: target.key, identifier: EntryKey.answerIdentifier) }
@@ -336,56 +345,5 @@ extension Retrieval {
         guard isBeside, let response else { return self }
         let origin = OriginFacts(response, self, now: cache.now)
         return of(representation: VaryDigest.make(origin.headers, options.request))
-    }
-
-    /// Returns the error of a remembered refusal that is still fresh and that the options obey. `stale` is the expired
-    /// image, if there is one.
-    func refusal(_ answer: Sight.Answer, after stale: Entry?, now: Timestamp) -> KingfisherError? {
-        guard case .entry(let answer) = answer, obeys(answer), !answer.isExpired(at: now) else { return nil }
-        // The image was stored later, so that the refusal is not the last response.
-        if let stale, stale.created > answer.created { return nil }
-        let status = HeaderLines(answer.freshness).status
-        let seconds = max(1, (answer.expires.since(now) + 999) / 1000)
-        return .responseError(reason: .rememberedHTTPStatusCode(status, secondsLeft: seconds))
-    }
-
-    private func obeys(_ answer: Entry) -> Bool {
-        // Without requests a refusal makes no difference: the image is missing.
-        guard !options.retryFailed, !options.offline else { return false }
-        let lines = HeaderLines(answer.freshness)
-        if options.cachePolicy == .http, !lines.isTimed { return true }
-        return remembersAnswers && (options.negativeTimeToLive ?? .zero) > .zero && !options.onlyFromCache
-            && ResponseStatus.isMissing(lines.status)
-    }
-
-    /// Returns the facts for the index about a response without an image; nil if it is not remembered.
-    func facts(ofAnswer response: ResponseFacts, now: Timestamp) -> EntryFacts? {
-        guard !options.cacheMemoryOnly, case .network(let resource) = source,
-            let (end, isTimed) = endOfRemembering(response, now: now)
-        else { return nil }
-        let lines = freshness(of: OriginFacts(response, self, now: now))
-        var facts = EntryFacts()
-        facts.format = ImageCache.answerLabel
-        facts.fileExtension = ImageCache.answerLabel
-        facts.host = resource.downloadURL.host
-        facts.url = resource.downloadURL.text == target.key ? nil : resource.downloadURL.text
-        facts.freshness = isTimed ? HeaderLines(lines).timed.text : lines
-        facts.expiration = .date(end)
-        facts.extending = .none
-        return facts
-    }
-
-    /// Returns how long a response without an image is remembered, and whether `negativeTimeToLive` says so.
-    private func endOfRemembering(_ response: ResponseFacts, now: Timestamp) -> (end: Timestamp, isTimed: Bool)? {
-        if options.cachePolicy == .http {
-            let origin = OriginFacts(response, self, now: now)
-            let freshness = HTTPFreshness(origin.headers, lastModified: origin.lastModified, received: now)
-            guard freshness.isStorable else { return nil }
-            if freshness.freshUntil > now { return (freshness.freshUntil, false) }
-            if freshness.isExplicit { return nil }
-        }
-        guard let span = options.negativeTimeToLive?.milliseconds, span > 0, ResponseStatus.isMissing(response.status)
-        else { return nil }
-        return (now.advanced(by: span), true)
     }
 }

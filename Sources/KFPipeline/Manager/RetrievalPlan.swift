@@ -64,7 +64,7 @@ extension Retrieval {
         case .serve: return RetrievalPlan(.disk, reasons)
         case .make: return RetrievalPlan(.derive, reasons)
         case .fail(let error):
-            return error.isRemembered
+            return error.isRemembered || error.isLeftOut
                 ? RetrievalPlan(.answer, reasons + [error.message])
                 : RetrievalPlan(.refuse, reasons + ["only the cache may be used"])
         case .serveStale, .ask: break

@@ -136,6 +136,19 @@ public struct RetrieveImageResult: Sendable {
         }
     }
 
+    /// The SHA-256 of the original: 64 hexadecimal digits; nil if it is not known.
+    public var originalSHA256: String? { original?.digest.hex }
+
+    /// The measures of the original: of the image itself, or of what it was made from; nil if they are not known.
+    public var originalMeasures: ImageMeasures? {
+        if let measures = outcome.facts.measures { return measures }
+        switch content {
+        case .file(let file): return file.entry.originalMeasures
+        case .stored(let stored), .bytes(_, _, let stored?): return stored.entry.originalMeasures
+        case .bytes, .memory: return name.isOriginal ? facts.measures : nil
+        }
+    }
+
     /// The facts about the origin, for an image that is made from this one.
     func origin(for retrieval: Retrieval) -> OriginFacts? {
         if let response { return OriginFacts(response, retrieval, now: retrieval.cache.now) }

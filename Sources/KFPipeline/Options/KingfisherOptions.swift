@@ -89,6 +89,13 @@ public struct KingfisherOptions: Sendable {
     /// The check of bytes that arrive from the source. Bytes that fail it are refused with `damagedImage` (2008), and
     /// nothing of them is stored. A cached image is not checked again.
     public var check = ImageCheck.structure
+    /// The images that are accepted, cached ones too; nil accepts all. Others are `filtered` (2012), and no alternative is
+    /// tried.
+    public var filter: ImageFilter?
+    /// The terms on which a response forbids the use of its image; nil ignores such headers. Responses and redirects that do
+    /// are `optedOut` (2013): their bodies are not received, nothing is stored, and no alternative is tried. An image that is
+    /// cached is served.
+    public var optOut: OptOut?
     /// Whether to use only the first frame of an animation. Part of the cache key.
     public var onlyLoadFirstFrame = false
     /// The number of pixels per point of the processors' sizes. Part of the cache key unless it is 1.
@@ -135,7 +142,9 @@ public struct KingfisherOptions: Sendable {
         ].compactMap { $0 }
     }
 
-    var inspector: ImageInspector { ImageInspector(limits: decodeLimits, check: check) }
+    var inspector: ImageInspector {
+        ImageInspector(limits: decodeLimits, check: check, filter: filter, optOut: optOut)
+    }
 
     var processing: ProcessingOptions {
         var decode = DecodeOptions()

@@ -301,7 +301,10 @@ final class RemoteRead: SharedWork, RemoteWaiter {
 
     /// Delivers the object, if it is what its entry says.
     private func check(_ sink: BodySink, _ find: Find, isLocal: Bool, _ turn: inout Turn) {
-        let (entry, place, inspector) = (find.entry, place(of: find), retrieval.box.inspector)
+        let (entry, place) = (find.entry, place(of: find))
+        var inspector = retrieval.box.inspector
+        // The image may be made of what the filter is for.
+        inspector.filter = nil
         do throws(KingfisherError) {
             let body = try sink.finish()
             var bytes = body

@@ -55,6 +55,11 @@ extension KingfisherError {
         case circuitOpen(host: String, secondsLeft: Int64)
         /// The bytes have another hash than the image must have (code 2011). Nothing of them is stored.
         case unexpectedContent(expected: String, found: String, bytes: Int64)
+        /// ``KingfisherOptions/filter`` refuses the image (code 2012). `secondsLeft` is how long that is remembered, if no
+        /// request was made.
+        case filtered(ImageMeasures, detail: String, secondsLeft: Int64? = nil)
+        /// A response forbids the use of the image with this header (code 2013), see ``KingfisherOptions/optOut``.
+        case optedOut(header: String, secondsLeft: Int64? = nil)
 
         var description: (code: Int, name: String, message: String) {
             switch self {
@@ -84,6 +89,8 @@ extension KingfisherError {
                     2011, "unexpectedContent",
                     "expected \(expected), got \(found), \(ByteText.grouped(bytes)) bytes: it has changed since it was locked"
                 )
+            case .filtered(_, let detail, _): (2012, "filtered", detail)
+            case .optedOut(let header, _): (2013, "optedOut", header)
             }
         }
     }

@@ -39,10 +39,23 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
     /// Whether the error repeats a cached refusal. No request was made then.
     public var isRemembered: Bool { secondsRemembered != nil }
 
-    /// The seconds for which a cached refusal is still remembered; nil for every other error.
+    /// The seconds for which a cached refusal, or the measures of an image, are still remembered; nil for every other error.
     public var secondsRemembered: Int64? {
-        if case .responseError(reason: .rememberedHTTPStatusCode(_, let seconds)) = self { return seconds }
-        return nil
+        switch self {
+        case .responseError(reason: .rememberedHTTPStatusCode(_, let seconds)): seconds
+        case .responseError(reason: .filtered(_, _, let seconds)), .responseError(reason: .optedOut(_, let seconds)):
+            seconds
+        default: nil
+        }
+    }
+
+    /// Whether the image was left out: the filter refused it, or its server opted out. The command does not count that as
+    /// a failure.
+    public var isLeftOut: Bool {
+        switch self {
+        case .responseError(reason: .filtered), .responseError(reason: .optedOut): true
+        default: false
+        }
     }
 
     /// Whether the work was cancelled, at any stage.

@@ -30,6 +30,8 @@ public struct ResponseFacts: Sendable {
 
     /// The header fields that determine the freshness of this response alone.
     package var freshness: HeaderLines { fields.freshness(of: status) }
+    /// The header fields that may opt out.
+    var optOut: HeaderLines { fields.optOut }
     /// The redirects that led to the response.
     package var redirects: [Redirect] { response.head.via }
     /// The Content-Encoding header as the server sent it; nil when there is none. Bodies in gzip and deflate have been

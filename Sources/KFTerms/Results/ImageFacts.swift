@@ -32,6 +32,9 @@ public struct ImageFacts: Sendable, Equatable {
 }
 
 extension ImageFacts {
+    /// The measures of an original.
+    package var measures: ImageMeasures { ImageMeasures(format: format, width: width, height: height, bytes: bytes) }
+
     package init(_ entry: Entry) {
         let object = entry.object
         self.init(format: entry.format, object.pixels, bytes: object.size, digest: object.digest)
@@ -45,6 +48,11 @@ extension ImageFacts {
 }
 
 extension Entry {
+    /// The measures of the original: of its own bytes, or of what it was made of; nil if they are not known.
+    package var originalMeasures: ImageMeasures? {
+        HeaderLines(freshness).measures ?? (key.isOriginal ? ImageFacts(self).measures : nil)
+    }
+
     /// The format, from the object's file extension, which follows the sniffed bytes.
     package var format: ImageFormat { ImageFormat(fileExtension: object.fileExtension.text) ?? .png }
 }

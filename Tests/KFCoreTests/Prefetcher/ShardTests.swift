@@ -25,7 +25,10 @@ struct ShardTests {
         var configuration = ImagePrefetcher.Configuration()
         configuration.exporter = ShardExporter(
             directory: directory, configuration: .init(names: ShardNames(size: size, part: part))
-        ) { outcome, sample in ["{\"key\":\"\(sample.key)\",\"failed\":\(outcome.error != nil)}"] }
+        ) { outcome, sample in
+            let row = "{\"key\":\"\(sample.key)\",\"failed\":\(outcome.error != nil)}"
+            return [ShardExporter.Row(line: row, member: row)]
+        }
         let prefetcher = ImagePrefetcher(
             manager: fixture.manager, forms: [ManagerFixture.options()], configuration: configuration)
         return await prefetcher.prefetch(try names.map { .network(try RequestURL("http://h/\($0).png")) })
@@ -61,7 +64,11 @@ struct ShardTests {
         let sources = ["a", "missing", "c", "d"]
         let report = try await run(sources)
         #expect(report.ending == .finished && report.progress.failed == 1)
-        #expect(try names == [".kf-shards", "00000.jsonl", "00000.tar", "00001.jsonl", "00001.tar"])
+        #expect(
+            try names == [
+                ".kf-shards", "00000.jsonl", "00000.tar", "00000_stats.json", "00001.jsonl", "00001.tar",
+                "00001_stats.json",
+            ])
         let row = { (key: String, failed: Bool) in "{\"key\":\"\(key)\",\"failed\":\(failed)}\n" }
         #expect(try text("00000.jsonl") == row("000000", false) + row("000001", true) + row("000002", false))
         let asked = transport.requests.count
@@ -85,10 +92,14 @@ struct ShardTests {
             .joined()
         let tar = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/00001.tar"))
         let file = FileManager.default
-        // Before the rename of the archive; before that of the rows; before the manifest's line, and in it.
+        // Before the rename of the archive, of the rows and of the counts; before the manifest's line, and in it.
         let states: [() throws -> Void] = [
             { try file.moveItem(atPath: "\(directory)/00001.tar", toPath: "\(directory)/.00001.tar") },
             { try file.moveItem(atPath: "\(directory)/00001.jsonl", toPath: "\(directory)/.00001.jsonl") },
+            {
+                try file.moveItem(
+                    atPath: "\(directory)/00001_stats.json", toPath: "\(directory)/.00001_stats.json")
+            },
             { try others.write(toFile: "\(directory)/.kf-shards", atomically: false, encoding: .utf8) },
             { try (others + "1 6 12ab").write(toFile: "\(directory)/.kf-shards", atomically: false, encoding: .utf8) },
         ]
@@ -96,7 +107,11 @@ struct ShardTests {
             for state in states[..<count] { try state() }
             let report = try await run(sources)
             #expect(report.ending == .finished && report.progress.exported == 3, "\(count): \(report)")
-            #expect(try names == [".kf-shards", "00000.jsonl", "00000.tar", "00001.jsonl", "00001.tar"])
+            #expect(
+                try names == [
+                    ".kf-shards", "00000.jsonl", "00000.tar", "00000_stats.json", "00001.jsonl", "00001.tar",
+                    "00001_stats.json",
+                ])
             #expect(try Data(contentsOf: URL(fileURLWithPath: "\(directory)/00001.tar")).count == tar.count)
             let again = try await run(sources)
             #expect(again.progress.exported == 6, "\(again)")

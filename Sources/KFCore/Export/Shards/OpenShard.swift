@@ -4,14 +4,24 @@ import KFStorage
 import KFTerms
 import Synchronization
 
-/// A shard that is being written. Images are added as they arrive, rows are written in the order of the list.
+/// A shard that is being written. Images are added as they arrive or in the order of the list, rows in the order of the
+/// list.
 final class OpenShard: Sendable {
-    struct Member: Sendable {
+    struct Image: Sendable {
         let name: String
-        let image: EncodedImage
+        var image: EncodedImage
         /// The member behind it with the image's row.
         let rowName: String
         let row: Int
+    }
+
+    /// An item that has ended.
+    struct Item: Sendable {
+        var images: [Image]
+        /// The member behind the images; nil for none.
+        let caption: (name: String, text: String)?
+        let rows: [ShardExporter.Row]
+        let error: KingfisherError?
     }
 
     private struct Contents: ~Copyable {
@@ -19,10 +29,11 @@ final class OpenShard: Sendable {
         /// The file of the rows, created when the first rows are written.
         var rows: FileDescriptor?
         var written = ""
-        /// The rows of items that ended before others, by their index.
-        var waiting: [Int: [String]] = [:]
+        /// The items that ended before others, by their index.
+        var waiting: [Int: Item] = [:]
         /// The index of the first item without rows.
         var next = 0
+        var statistics = ShardStatistics()
         /// The last item's record; nil until the item is known.
         var end: ShardManifest.Shard?
         var isPublished = false
@@ -35,23 +46,32 @@ final class OpenShard: Sendable {
 
     private let name: String
     private let manifest: ShardManifest
+    private let isOrdered: Bool
     private let state = Mutex(Contents())
 
-    init(_ name: String, _ manifest: ShardManifest) {
+    init(_ name: String, _ manifest: ShardManifest, isOrdered: Bool) {
         self.name = name
         self.manifest = manifest
+        self.isOrdered = isOrdered
     }
 
     private var folder: ShardFolder { manifest.folder }
     private var archive: String { "\(name).tar" }
     private var list: String { "\(name).jsonl" }
+    private var statistics: String { name + ShardNames.statistics }
 
     /// Adds the images and rows of an ended item, and publishes the shard with its last item. Returns whether it is
     /// published. Throws `outputFailed` (4002), after which the shard cannot be used. Blocks.
-    func add(_ index: Int, _ members: [Member], rows: [String]) throws(KingfisherError) -> Bool {
-        try change { state throws(KingfisherError) in
-            for member in members { try write(member, rows, &state) }
-            state.waiting[index] = rows
+    func add(_ index: Int, _ item: consuming Item) throws(KingfisherError) -> Bool {
+        try change { [item] state throws(KingfisherError) in
+            var item = item
+            if isOrdered {
+                for index in item.images.indices { item.images[index].image = item.images[index].image.atRest }
+            } else {
+                try write(item, &state)
+                item.images = []
+            }
+            state.waiting[index] = item
         }
     }
 
@@ -78,22 +98,30 @@ final class OpenShard: Sendable {
         state.withLock { state in
             guard !state.isPublished else { return }
             state = Contents()
-            folder.discard(archive)
-            folder.discard(list)
+            for file in [archive, list, statistics] { folder.discard(file) }
         }
     }
 
-    /// Writes the image and its row side by side: readers group the members that follow each other by their key.
-    private func write(_ member: Member, _ rows: [String], _ state: inout Contents) throws(KingfisherError) {
+    /// Writes the images, their rows and the caption side by side: readers group the members that follow each other by
+    /// their key.
+    private func write(_ item: Item, _ state: inout Contents) throws(KingfisherError) {
+        if item.images.isEmpty { return }
         let tar = try tar(&state)
-        try ShardFolder.failing { () throws(StorageError) in try tar.begin(member.name, size: member.image.size) }
-        try member.image.forEachPiece { (piece) throws(KingfisherError) in
-            try ShardFolder.failing { () throws(StorageError) in try tar.write(piece) }
+        for image in item.images {
+            try ShardFolder.failing { () throws(StorageError) in try tar.begin(image.name, size: image.image.size) }
+            try image.image.forEachPiece { (piece) throws(KingfisherError) in
+                try ShardFolder.failing { () throws(StorageError) in try tar.write(piece) }
+            }
+            try write(item.rows[image.row].member, as: image.rowName, tar)
         }
-        let row = Array(rows[member.row].utf8)
+        if let caption = item.caption { try write(caption.text, as: caption.name, tar) }
+    }
+
+    private func write(_ text: String, as name: String, _ tar: TarWriter) throws(KingfisherError) {
+        let bytes = Array(text.utf8)
         try ShardFolder.failing { () throws(StorageError) in
-            try tar.begin(member.rowName, size: Int64(row.count))
-            try row.withBytes(tar.write)
+            try tar.begin(name, size: Int64(bytes.count))
+            try bytes.withBytes(tar.write)
         }
     }
 
@@ -105,8 +133,10 @@ final class OpenShard: Sendable {
     }
 
     private func advance(_ state: inout Contents) throws(KingfisherError) -> Bool {
-        while let rows = state.waiting.removeValue(forKey: state.next) {
-            for row in rows { state.written += row + "\n" }
+        while let item = state.waiting.removeValue(forKey: state.next) {
+            try write(item, &state)
+            for row in item.rows { state.written += row.line + "\n" }
+            state.statistics.add(item.error)
             state.next += 1
         }
         if state.written.utf8.count >= Self.piece { try writeRows(&state) }
@@ -127,18 +157,23 @@ final class OpenShard: Sendable {
     private func publish(_ end: ShardManifest.Shard, _ state: inout Contents) throws(KingfisherError) {
         let tar = try tar(&state)
         try writeRows(&state)
-        let present = try ShardFolder.failing { () throws(StorageError) in try folder.present([archive, list]) }
+        let text = state.statistics.json(now: .now())
+        let present = try ShardFolder.failing { () throws(StorageError) in
+            try folder.present([archive, list, statistics])
+        }
         // Another program may have made it since the shard was begun.
         if manifest.shards[end.number] == nil, let file = present.first {
             throw ShardManifest.stranger(file, in: folder)
         }
         try ShardFolder.failing { () throws(StorageError) in
+            let counts = try folder.create(statistics)
+            try counts.write(text)
             try tar.close()
             try folder.synchronize(tar.file)
             if folder.synchronizes { try state.rows?.synchronize() }
+            try folder.synchronize(counts)
             try manifest.add(end)
-            try folder.publish(list)
-            try folder.publish(archive)
+            for file in [statistics, list, archive] { try folder.publish(file) }
             try folder.synchronize()
         }
         state = Contents(isPublished: true)

@@ -2,6 +2,7 @@ import KFImaging
 import KFLists
 import KFPipeline
 import KFStorage
+import KFSystem
 import KFTerms
 import Synchronization
 
@@ -10,9 +11,9 @@ import Synchronization
 /// Shard `00000` has the first ``ShardNames/size`` items of the lists, `00001` the next ones. `00000.tar` has each
 /// image under its key with a `.json` beside it, as `000000012.jpg` and `000000012.json`; with variants
 /// `000000012.VARIANT.jpg` and `000000012.VARIANT.json`. `00000.jsonl` has a row of each item in the order of the list,
-/// also of those that failed.
+/// also of those that failed. `00000_stats.json` counts them.
 ///
-/// Both files get their names when they are whole, the archive last. A repeated run over the same lists skips the shards
+/// The files get their names when they are whole, the archive last. A repeated run over the same lists skips the shards
 /// that exist, with the failures that their rows record, and makes the others again; their images come from the cache. A list that changed in a shard that exists,
 /// or other options, are refused with `outputFailed` (4002). A shard is not written if one of its items was cancelled,
 /// was not tried, or failed because of the cache or a required remote.
@@ -21,6 +22,12 @@ public final class ShardExporter: PrefetchExporter {
     public struct Configuration: Sendable {
         /// The number of items per shard, and the part of the lists.
         public var names: ShardNames
+        /// The column whose value is written as `000000012.txt`, one of the list's ``ListOptions/copyColumns``; nil writes
+        /// none.
+        public var captionColumn: String?
+        /// Whether the images are in the order of the list, and not in the order in which they arrived. The bytes of an
+        /// archive then follow from those of the images.
+        public var isOrdered = false
         /// Whether missing parents of the directory are created.
         public var createsFolders = false
         /// Whether a shard waits until its bytes have reached the disk before it gets its name.
@@ -30,11 +37,22 @@ public final class ShardExporter: PrefetchExporter {
         public init(names: ShardNames = ShardNames()) { self.names = names }
     }
 
-    /// Returns the rows of an item that has ended: a JSON object without line breaks for each form.
+    /// What is written about an image: JSON objects without line breaks.
+    public struct Row: Sendable {
+        /// The row of `00000.jsonl`.
+        public let line: String
+        /// The member beside the image.
+        public let member: String
+
+        /// Creates a row.
+        public init(line: String, member: String) { (self.line, self.member) = (line, member) }
+    }
+
+    /// Returns the rows of an item that has ended, one for each form.
     ///
     /// A repeated run reads them back. A row with the `status` `failed` is a failure; it has the `sample`, and an `error`
-    /// with `code`, `reason` and `message`.
-    public typealias Rows = @Sendable (PrefetchOutcome, ShardNames.Sample) -> [String]
+    /// with `code`, `reason` and `message`. One with `filtered` or `opted_out` was left out, as `left_out` says.
+    public typealias Rows = @Sendable (PrefetchOutcome, ShardNames.Sample) -> [Row]
 
     /// The shard of the last visited item.
     private enum Current {
@@ -70,8 +88,9 @@ public final class ShardExporter: PrefetchExporter {
         self.rows = rows
     }
 
-    /// Limits the rows that wait for the one before them, some kilobytes each.
-    public var maxItemsAhead: Int? { 16_384 }
+    /// Limits the rows that wait for the one before them, some kilobytes each, or the images in order, which wait with
+    /// open files.
+    public var maxItemsAhead: Int? { configuration.isOrdered ? DescriptorLimit.bound(1024) : 16_384 }
 
     /// The error after which no shard is written.
     public var problem: KingfisherError? { state.withLock { $0.problem } }
@@ -114,6 +133,10 @@ public final class ShardExporter: PrefetchExporter {
     private func settings(_ options: [KingfisherOptions]) -> [String] {
         var lines = ["size \(configuration.names.size)"]
         if let part = configuration.names.part { lines.append("parts \(part.count) by \(part.criterion)") }
+        if let column = configuration.captionColumn { lines.append("captions \(column)") }
+        if configuration.isOrdered { lines.append("ordered") }
+        if let filter = options.first?.filter { lines.append("filter \(filter.text)") }
+        if let optOut = options.first?.optOut { lines.append("opt-out of \(optOut.agent ?? "all agents")") }
         for (form, options) in zip(forms, options) {
             let (format, processing) = (form.format?.rawValue ?? "as received", options.identifier)
             let line =
@@ -148,8 +171,7 @@ public final class ShardExporter: PrefetchExporter {
                         throw ShardManifest.refused(
                             "the list has changed: \(archive(number)) was made of other records; use another directory")
                     }
-                    item.recordedFailures = try rows.failures(
-                        of: configuration.names.sample(at: item.position).key)
+                    item.recordedRows = try rows.rows(of: configuration.names.sample(at: item.position).key)
                     if end.items == shard.items { try rows.finish() }
                 case .open(let shard):
                     if end.items == configuration.names.size { try self.end(shard, end, &state) }
@@ -165,17 +187,17 @@ public final class ShardExporter: PrefetchExporter {
         _ number: Int, _ manifest: ShardManifest, _ state: inout Progress
     ) throws(KingfisherError) -> Current {
         let name = configuration.names.name(of: number)
-        let files = ["\(name).tar", "\(name).jsonl"]
+        let (files, statistics) = (["\(name).tar", "\(name).jsonl"], name + ShardNames.statistics)
         let (folder, known) = (manifest.folder, manifest.shards[number])
-        let present = try ShardFolder.failing { () throws(StorageError) in try folder.present(files) }
+        let present = try ShardFolder.failing { () throws(StorageError) in try folder.present(files + [statistics]) }
         if known == nil, let file = present.first { throw ShardManifest.stranger(file, in: folder) }
-        if let known, present == files {
+        if let known, present.starts(with: files) {
             let rows = try ShardFolder.failing { () throws(StorageError) in
                 try ShardRows(name, forms: forms.count, in: folder)
             }
             return .published(known, rows)
         }
-        let shard = OpenShard(name, manifest)
+        let shard = OpenShard(name, manifest, isOrdered: configuration.isOrdered)
         state.open[number] = shard
         return .open(shard)
     }
@@ -201,15 +223,19 @@ public final class ShardExporter: PrefetchExporter {
             let shard = state.withLock({ $0.problem == nil ? $0.open[number] : nil })
         else { return outcome }
         let sample = configuration.names.sample(at: outcome.item.position)
-        var members: [OpenShard.Member] = []
+        var images: [OpenShard.Image] = []
         let ended = outcome.exported { image, form throws(KingfisherError) in
             if image.storing.diskError == nil {
-                members.append(member(sample.key, form, image.facts.format, try EncodedImage(image)))
+                images.append(self.image(sample.key, form, image.facts.format, try EncodedImage(image)))
             }
             return nil
         }
         do throws(KingfisherError) {
-            let isPublished = try shard.add(index, members, rows: rows(ended, sample))
+            let caption = configuration.captionColumn.map {
+                (name: "\(sample.key).txt", text: outcome.item.columns[$0] ?? "")
+            }
+            let isPublished = try shard.add(
+                index, OpenShard.Item(images: images, caption: caption, rows: rows(ended, sample), error: ended.error))
             if isPublished { state.withLock { $0.open[number] = nil } }
         } catch {
             state.withLock { $0.problem = $0.problem ?? error }
@@ -219,14 +245,14 @@ public final class ShardExporter: PrefetchExporter {
 
     /// The members of an image and its row. The row of one of several formats has the whole name of its image before
     /// `.json`.
-    private func member(
+    private func image(
         _ key: String, _ form: Int, _ format: ImageFormat, _ image: EncodedImage
-    ) -> OpenShard.Member {
+    ) -> OpenShard.Image {
         let variant = form < forms.count ? forms[form].variant : nil
         let stem = variant.map { "\(key).\($0)" } ?? key
         let name = "\(stem).\(format.fileExtension)"
         let isOnly = forms.count { $0.variant == variant } <= 1
-        return OpenShard.Member(name: name, image: image, rowName: "\(isOnly ? stem : name).json", row: form)
+        return OpenShard.Image(name: name, image: image, rowName: "\(isOnly ? stem : name).json", row: form)
     }
 
     /// Publishes the last shard if the run was whole, and removes the files of the others. Throws `outputFailed` (4002)

@@ -1,0 +1,215 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Images that are left out")
+    struct LeavingOutTests {
+        private let kf: KFCommand
+        private let server: FaultServer
+
+        init() throws {
+            kf = try KFCommand()
+            server = try FaultServer { request in
+                let path = String(request.path.prefix { $0 != "?" })
+                let headers = request.path.split(separator: "?").dropFirst().map {
+                    String($0).replacing("=", with: ": ").replacing("+", with: " ")
+                }
+                if path == "/to" { return [.reply("302 Found", headers: ["Location: /20x20"] + headers)] }
+                guard let size = try? Picture(path) else { return [.reply("404 Not Found", headers: headers)] }
+                guard size.padding > 1 << 20 else { return [.reply(headers: headers, body: size.bytes)] }
+                // Of a long body, only the first bytes come.
+                let head = ["HTTP/1.1 200 OK"] + headers + ["Content-Length: \(size.bytes.count)", "", ""]
+                return [.text(head.joined(separator: "\r\n")), .send(Array(size.bytes.prefix(4096))), .hold]
+            }
+        }
+
+        private func prefetch(_ paths: [String], _ options: String...) async throws -> CommandResult {
+            let list = Data(paths.map { server.url($0) }.joined(separator: "\n").utf8)
+            return try await kf.run(["prefetch", "--retry", "0"] + options, input: list)
+        }
+
+        private func statuses(_ result: CommandResult) throws -> [String: String] {
+            Dictionary(try result.items().map { (String($0.source.dropFirst(server.url("").count)), $0.status) }) {
+                first, _ in first
+            }
+        }
+
+        @Test("Each filter leaves out what it names")
+        func filters() async throws {
+            let paths = ["/300x300", "/64x64", "/1000x120", "/120x1000", "/gone"]
+            for (options, left) in [
+                (["--min-size", "100x100"], ["/64x64"]), (["--min-size", "200x"], ["/64x64", "/120x1000"]),
+                (["--min-size", "x200"], ["/64x64", "/1000x120"]),
+                (["--max-aspect", "2.5"], ["/1000x120", "/120x1000"]),
+                (["--min-bytes", "5K"], ["/64x64"]), (["--formats", "jpg,webp"], Array(paths.dropLast())),
+                (["--formats", "png"], []),
+            ] {
+                let kf = try KFCommand()
+                let list = Data(paths.map { server.url($0) }.joined(separator: "\n").utf8)
+                for _ in 0..<2 {
+                    let result = try await kf.run(
+                        ["prefetch", "--retry", "0", "--json", "--failures", "failed"] + options, input: list)
+                    let statuses = try statuses(result)
+                    #expect(
+                        Set(statuses.filter { $0.value == "filtered" }.keys) == Set(left), "\(options): \(statuses)")
+                    #expect(statuses["/gone"] == "failed" && result.status == 1)
+                    #expect(try result.objects().last?["filtered"] as? Int == left.count)
+                    #expect(try kf.text("failed") == server.url("/gone") + "\n")
+                }
+                #expect(Set(kf.cachedObjects().filter { $0.hasSuffix(".png") }).count == 4 - left.count)
+            }
+        }
+
+        @Test("A long body is cut off after its first bytes")
+        func cutOff() async throws {
+            let result = try await prefetch(["/20x20,9000000", "/20x20,8000000"], "--min-size", "100x100", "--json")
+            #expect(try statuses(result).values.allSatisfy { $0 == "filtered" } && result.status == 0, "\(result)")
+            let bytes = try await prefetch(["/300x300,5000000"], "--min-bytes", "10M", "--json")
+            #expect(try bytes.item().status == "filtered" && bytes.status == 0, "\(bytes)")
+            #expect(
+                kf.leftovers().isEmpty && kf.cachedObjects().allSatisfy { $0.hasSuffix(".none") },
+                "\(kf.cachedObjects())")
+        }
+
+        @Test("What was measured is remembered and judged by other filters")
+        func remembered() async throws {
+            let paths = ["/64x64", "/300x300"]
+            _ = try await prefetch(paths, "--min-size", "100x100")
+            #expect(server.requests.count == 2)
+            let other = try await prefetch(paths, "--max-aspect", "3", "--min-size", "65x", "--json")
+            #expect(try statuses(other) == ["/64x64": "filtered", "/300x300": "cached"] && server.requests.count == 2)
+            let row = try #require(try other.objects().first { $0["status"] as? String == "filtered" })
+            #expect(row["left_out"] as? String == "64×64 pixels, not at least 65×" && row["error"] is NSNull)
+            // The way through the results, and that of variants.
+            _ = try await prefetch(["/64x64"], "--min-size", "65x", "--output-dir", "out")
+            _ = try await prefetch(
+                ["/64x64"], "--min-size", "65x", "--variant", "a=resize:9x", "--variant", "b=resize:8x")
+            let fetch = try await kf.run("fetch", server.url("/64x64"), "--min-size", "65x", "-o", "x.png")
+            #expect(fetch.status == 0 && fetch.errors.contains("filtered: 64×64 pixels"), "\(fetch)")
+            #expect(server.requests.count == 2 && !FileManager.default.fileExists(atPath: kf.home.path("x.png").path))
+            #expect(try await prefetch(["/64x64"], "--min-size", "65x", "--retry-failed").status == 0)
+            #expect(server.requests.count == 3)
+            // A filter that accepts it asks for it, and so does a run without one.
+            #expect(try await prefetch(["/64x64"], "--min-size", "64x64", "--json").item().status == "fetched")
+            #expect(server.requests.count == 4)
+            #expect(try await prefetch(["/64x64"], "--json").item().status == "cached")
+            // The image is cached now, and is judged.
+            #expect(try await prefetch(["/64x64"], "--min-size", "65x", "--json").item().status == "filtered")
+            #expect(server.requests.count == 4)
+        }
+
+        @Test("A processed image is judged by its original")
+        func processed() async throws {
+            let resize = ["-p", "resize:10x10", "--store", "processed"]
+            for path in ["/64x64", "/300x300"] {
+                #expect(try await kf.run(["fetch", server.url(path)] + resize).status == 0)
+                let judged = try await kf.run(["fetch", server.url(path), "--json", "--min-size", "100x"] + resize)
+                #expect(try judged.item().status == (path == "/64x64" ? "filtered" : "disk"), "\(judged)")
+            }
+            #expect(server.requests.count == 2)
+        }
+
+        @Test("Local files are judged, and failures have no image in their place")
+        func local() async throws {
+            try kf.home.write("small.png", Data(try Picture("/20x20").bytes))
+            try kf.home.write("page.png", "<html>")
+            try kf.home.write("list", "small.png\npage.png\n")
+            let result = try await kf.run(
+                "prefetch", "list", "--allow-local", "--min-size", "30x30", "--json", "--output-dir", "out",
+                "--on-failure", "small.png")
+            #expect(
+                try result.items().map(\.status).sorted() == ["failed", "filtered"] && result.status == 1, "\(result)")
+            #expect(TemporaryDirectory.files(in: kf.home.path("out")) == ["page.png"])
+        }
+
+        @Test("Neither alternatives nor mirrors replace an image that was left out")
+        func alternatives() async throws {
+            let result = try await kf.run(
+                "fetch", server.url("/64x64"), "--alternative", server.url("/300x300"), "--mirror",
+                "\(server.url("/"))=\(server.url("/"))", "--min-size", "100x", "--json")
+            #expect(try result.item().status == "filtered" && server.requests.count == 1, "\(result)")
+        }
+
+        @Test("Responses that opt out are not received")
+        func optOut() async throws {
+            let left = [
+                "/300x300,9000000?X-Robots-Tag=noai", "/300x300?X-Robots-Tag=nofollow,+NoImageAI",
+                "/300x300?X-Robots-Tag=nofollow?X-Robots-Tag=noindex", "/301x300?TDM-Reservation=1",
+                "/300x300?X-Robots-Tag=bot:+nofollow,+noindex", "/to?X-Robots-Tag=noimageindex",
+            ]
+            let fine = ["/302x300?X-Robots-Tag=other:+noai", "/to", "/303x300?TDM-Reservation=0"]
+            let options = ["--respect-opt-out", "--opt-out-agent", "Bot", "--json"]
+            let list = Data(
+                (left + fine + ["/gone?X-Robots-Tag=noindex"]).map { server.url($0) }.joined(separator: "\n").utf8)
+            for _ in 0..<2 {
+                let result = try await kf.run(["prefetch", "--retry", "0"] + options, input: list)
+                let statuses = try statuses(result)
+                #expect(Set(statuses.filter { $0.value == "opted_out" }.keys) == Set(left), "\(result)")
+                #expect(statuses["/gone?X-Robots-Tag=noindex"] == "failed" && result.status == 1)
+                #expect(try result.objects().last?["opted_out"] as? Int == left.count)
+                let first = try #require(
+                    try result.objects().first { ($0["source"] as? String)?.hasSuffix(left[0]) == true })
+                #expect(first["left_out"] as? String == "X-Robots-Tag: noai")
+                #expect(server.requests.count == left.count + fine.count + 2)
+            }
+            // For all agents alone, the fifth does not count.
+            #expect(try await prefetch([left[4]], "--respect-opt-out", "--json").item().status == "fetched")
+            var always = kf
+            always.environment["KF_RESPECT_OPT_OUT"] = "1"
+            #expect(try await always.run("fetch", server.url(left[3]), "--json").item().status == "opted_out")
+            // Without the option it is fetched, and then the cache has it.
+            #expect(try await prefetch([left[3]], "--json").item().status == "fetched")
+            #expect(try await prefetch([left[3]], "--respect-opt-out", "--json").item().status == "cached")
+            let revalidated = try await prefetch([left[3]], "--respect-opt-out", "--revalidate", "--json")
+            #expect(try revalidated.item().status == "opted_out")
+        }
+
+        @Test(
+            "Mistakes in the options are refused",
+            arguments: [
+                ["--min-size", "10"], ["--min-size", "x"], ["--min-size", "0x5"], ["--min-size", "1x2x3"],
+                ["--max-aspect", "0.5"], ["--formats", "jpeg,"], ["--formats", "exe"], ["--opt-out-agent", "bot"],
+            ])
+        func mistakes(_ options: [String]) async throws {
+            let result = try await kf.run(["fetch", "x.png"] + options)
+            #expect(result.status == 2 && result.errorLines.count == 1, "\(result)")
+        }
+    }
+}
+
+/// A grey PNG of a size that its path says, `/WxH` or `/WxH,PADDING`.
+struct Picture {
+    let width: Int
+    let height: Int
+    /// The size of a chunk behind the header.
+    let padding: Int
+
+    struct NoPicture: Error {}
+
+    init(_ path: String) throws {
+        let numbers = path.dropFirst().split { $0 == "x" || $0 == "," }.map { Int($0) }
+        guard numbers.count >= 2, let width = numbers[0], let height = numbers[1] else { throw NoPicture() }
+        (self.width, self.height) = (width, height)
+        padding = numbers.count > 2 ? numbers[2] ?? 0 : 0
+    }
+
+    var bytes: [UInt8] {
+        func bigEndian(_ number: Int) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) } }
+        var adler = (low: 1, high: 0)
+        let rows = [UInt8](repeating: 0, count: (width + 1) * height)
+        // Stored blocks of zlib, of at most 65,535 bytes.
+        var data: [UInt8] = [0x78, 0x01]
+        for start in stride(from: 0, to: rows.count, by: 65_535) {
+            let count = min(65_535, rows.count - start)
+            let length = [UInt8(count & 0xff), UInt8(count >> 8)]
+            data += [start + count == rows.count ? 1 : 0] + length + length.map { ~$0 } + rows[start..<start + count]
+        }
+        adler.high = rows.count % 65_521
+        data += bigEndian(adler.high << 16 | adler.low)
+        return [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
+            + PNGChunk.bytes("IHDR", bigEndian(width) + bigEndian(height) + [8, 0, 0, 0, 0])
+            + (padding > 0 ? PNGChunk.bytes("tEXt", Array("a\0".utf8) + [UInt8](repeating: 0x20, count: padding)) : [])
+            + PNGChunk.bytes("IDAT", data) + PNGChunk.bytes("IEND", [])
+    }
+}
