@@ -64,11 +64,11 @@ struct DataSet {
         func values(_ name: String) -> [String?] { rows.map { $0[name] as? String } }
     }
 
-    private static let python = ProcessInfo.processInfo.environment["KF_WEBDATASET_PYTHON"] ?? "python3"
+    /// A Python that may have packages of PyPI.
+    static let python = ProcessInfo.processInfo.environment["KF_PYTHON"] ?? "python3"
 
-    /// Whether `shards.py` can compare its samples with those of the package webdataset.
-    static func hasWebDataset() async -> Bool {
-        (try? await Tool.run(python, "-c", "import webdataset"))?.status == 0
+    static func hasPackage(_ name: String) async -> Bool {
+        (try? await Tool.run(python, "-c", "import \(name)"))?.status == 0
     }
 
     /// Reads all shards. Fails when one is not whole.

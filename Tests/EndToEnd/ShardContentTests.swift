@@ -76,8 +76,8 @@ extension EndToEnd {
 
         @Test(
             "The package webdataset reads the samples that tarfile finds",
-            .enabled("no webdataset here; KF_WEBDATASET_PYTHON names a Python that has it") {
-                await DataSet.hasWebDataset()
+            .enabled("no webdataset here; KF_PYTHON names a Python that has it") {
+                await DataSet.hasPackage("webdataset")
             })
         func reader() async throws {
             let server = try fixture.server()
