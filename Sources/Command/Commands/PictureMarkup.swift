@@ -59,10 +59,14 @@ struct PictureMarkup {
             text += " width=\"\(width)\" height=\"\(height)\""
         }
         text += " alt=\"\(HTMLText.attribute(alternativeText))\""
-        if let placeholder {
+        switch placeholder {
+        case let color? where color.hasPrefix("#"):
+            // A background would stay behind transparent pixels.
             text +=
-                placeholder.hasPrefix("#")
-                ? " style=\"background-color:\(placeholder)\"" : " data-thumbhash=\"\(placeholder)\""
+                main.facts.format == .jpeg
+                ? " style=\"background-color:\(color)\"" : " data-color=\"\(color)\""
+        case let hash?: text += " data-thumbhash=\"\(hash)\""
+        case nil: break
         }
         return text + ">\n</picture>\n"
     }
