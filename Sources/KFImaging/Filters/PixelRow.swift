@@ -27,7 +27,12 @@ enum PixelRow {
         _ row: UnsafePointer<Sample>, _ channels: PixelFormat.Channels, into pixels: UnsafeMutablePointer<Pixel>,
         _ count: Int
     ) where Pixel.Scalar == Float {
-        let perUnit = 1 / Float(Sample.max)
+        let (perUnit, whole, alphaLane) = (1 / Float(Sample.max), whole, alphaLane)
+        func four(_ place: UnsafeRawPointer) -> SIMD4<Float> {
+            // 2^23 with the sample in the mantissa, less 2^23: lane by lane, the conversion takes twice as long.
+            let bits = SIMD4<UInt32>(truncatingIfNeeded: place.loadUnaligned(as: SIMD4<Sample>.self))
+            return unsafeBitCast(bits | SIMD4(repeating: whole.bitPattern), to: SIMD4<Float>.self) - whole
+        }
         switch channels {
         case .gray:
             for x in 0..<count {
@@ -44,21 +49,17 @@ enum PixelRow {
                 pixels[x] = pixel
             }
         case .rgb:
-            for x in 0..<count {
-                var pixel = Pixel.zero
-                pixel[0] = Float(row[3 * x])
-                pixel[1] = Float(row[3 * x + 1])
-                pixel[2] = Float(row[3 * x + 2])
-                pixels[x] = pixel
+            let pixels = UnsafeMutableRawPointer(pixels).assumingMemoryBound(to: SIMD4<Float>.self)
+            // The fourth sample is the next pixel's red, which the last pixel lacks.
+            for x in 0..<count - 1 {
+                pixels[x] = four(UnsafeRawPointer(row + 3 * x)).replacing(with: 0, where: alphaLane)
             }
+            let last = row + 3 * (count - 1)
+            pixels[count - 1] = SIMD4(Float(last[0]), Float(last[1]), Float(last[2]), 0)
         case .rgba:
             let pixels = UnsafeMutableRawPointer(pixels).assumingMemoryBound(to: SIMD4<Float>.self)
-            let (lowestBits, alphaLane) = (SIMD4(repeating: whole.bitPattern), alphaLane)
             for x in 0..<count {
-                let samples = UnsafeRawPointer(row + 4 * x).loadUnaligned(as: SIMD4<Sample>.self)
-                // 2^23 and the sample in the mantissa, less 2^23: lane by lane, the conversion takes twice as long.
-                let pixel =
-                    unsafeBitCast(SIMD4(truncatingIfNeeded: samples) | lowestBits, to: SIMD4<Float>.self) - whole
+                let pixel = four(UnsafeRawPointer(row + 4 * x))
                 pixels[x] = pixel * SIMD4(repeating: pixel.w * perUnit).replacing(with: 1, where: alphaLane)
             }
         }
@@ -70,13 +71,16 @@ enum PixelRow {
         _ count: Int
     ) where Pixel.Scalar == Float {
         let top = Float(Sample.max)
-        let step = channels.rawValue
         switch channels {
-        case .gray, .rgb:
-            for x in 0..<count {
-                let pixel = pixels[x]
-                for channel in 0..<step { row[step * x + channel] = sample(pixel[channel], top) }
+        case .gray: for x in 0..<count { row[x] = sample(pixels[x][0], top) }
+        case .rgb:
+            let pixels = UnsafeRawPointer(pixels).assumingMemoryBound(to: SIMD4<Float>.self)
+            let limit = SIMD4(repeating: top)
+            // The fourth sample is written where the next pixel follows, which the last pixel lacks.
+            for x in 0..<count - 1 {
+                UnsafeMutableRawPointer(row + 3 * x).storeBytes(of: samples(pixels[x], limit), as: SIMD4<Sample>.self)
             }
+            for channel in 0..<3 { row[3 * (count - 1) + channel] = sample(pixels[count - 1][channel], top) }
         case .grayAlpha:
             for x in 0..<count {
                 let alpha = pixels[x][1]
