@@ -133,6 +133,8 @@ enum ManPage {
         JSONGroup("kf cache stat", CacheStatCommand.fields),
         JSONGroup("kf cache ls and kf cache path: one object per entry", EntryTable.fields),
         JSONGroup("kf cache tags: one object per tag", CacheStatCommand.shareFields),
+        JSONGroup("kf cache dupes: one object per group", CacheDuplicatesCommand.fields),
+        JSONGroup("Summary of kf cache dupes", CacheDuplicatesCommand.summary),
         JSONGroup("kf cache explain", CacheExplainCommand.fields),
         JSONGroup("kf cache report", CacheReportCommand.fields),
         JSONGroup("kf cache clean and kf cache rm, with -v: one object per entry", RemovalReport.fields),
