@@ -91,7 +91,7 @@ extension EndToEnd {
                 "prefetch", "list.csv", "--measure", "transparent,color,frames", "--results", "rows.csv")
             #expect(run.status == 0, "\(run)")
             let rows = String(decoding: try kf.contents("rows.csv"), as: UTF8.self).split(separator: "\n")
-            #expect(rows[0].hasSuffix(",placeholder,transparent,color,columns.url,columns.color"), "\(rows)")
+            #expect(rows[0].hasSuffix(",placeholder,transparent,color,url,columns.color"), "\(rows)")
             #expect(rows[1].split(separator: ",").suffix(4).first == "true", "\(rows)")
             let shards = ["prefetch", "list.csv", "--shards", "data", "--placeholder", "color", "--measure"]
             let packed = try await kf.run(shards + ["color"])
@@ -107,39 +107,6 @@ extension EndToEnd {
         func unknown() async throws {
             let result = try await kf.run("fetch", "a.png", "--measure", "dhash,sharpnes")
             #expect(result.status == 2 && result.errors.contains("sharpness"), "\(result)")
-        }
-    }
-
-    @Suite("Duplicates")
-    struct DuplicateTests {
-        @Test("Groups have equal images, then those within the distance")
-        func groups() async throws {
-            let kf = try KFCommand()
-            let photo = FixturesDirectory.url.appendingPathComponent("gallery.jpg")
-            for name in ["a.jpg", "b.jpg"] { try kf.home.write(name, try Data(contentsOf: photo)) }
-            #expect(
-                try await kf.run("fetch", photo.path, "-p", "resize:200x", "-f", "png", "-o", "small.png").status == 0)
-            #expect(try await kf.run("fetch", photo.path, "-p", "flip:h", "-f", "png", "-o", "flipped.png").status == 0)
-            let fetched = try await kf.run(
-                "fetch", "a.jpg", "b.jpg", "small.png", "flipped.png", "--measure", "dhash", "--json")
-            #expect(fetched.status == 0, "\(fetched)")
-            let found = try await kf.run("cache", "dupes", "--json")
-            let lines = try found.outputLines.map { line in
-                try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
-            }
-            #expect(lines.compactMap { $0["kind"] as? String } == ["equal", "similar"], "\(found)")
-            func keys(_ group: Int) -> [String] {
-                (lines[group]["images"] as? [[String: Any]] ?? []).map { image in
-                    #expect((image["bytes"] as? Int ?? 0) > 500 && image["path"] is String, "\(image)")
-                    return (image["key"] as? String ?? "").split(separator: "/").last.map(String.init) ?? ""
-                }
-            }
-            #expect(keys(0) == ["a.jpg", "b.jpg"])
-            #expect(Set(keys(1)) == ["a.jpg", "small.png"])
-            #expect(lines.last?["images"] as? Int == 4)
-            let text = try await kf.run("cache", "dupes", "--distance", "0", "-q")
-            #expect(text.outputLines.first == "equal:" && text.errors.isEmpty, "\(text)")
-            #expect(try await kf.run("cache", "dupes", "--distance", "12").status == 2)
         }
     }
 }

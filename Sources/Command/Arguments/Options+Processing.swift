@@ -67,8 +67,7 @@ extension Options {
             }
             return measures
         },
-        help: "Add figures of each image to --json and --results: dhash, entropy, mean, sharpness, color, transparent, "
-            + "frames, joined by commas")
+        help: "Add to --json and --results: dhash, entropy, mean, sharpness, color, transparent, frames")
     static let firstFrame = Option("first-frame", .processing, .flag, help: "Use only the first frame of an animation")
     static let srgb = Option(
         "srgb", .processing, .flag, help: "Convert to sRGB; without this option the colour profile is kept in the file")

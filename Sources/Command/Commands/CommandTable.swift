@@ -123,7 +123,8 @@ enum CommandTable {
 
     private static let cacheDuplicates = CommandSpec(
         "cache", "dupes", summary: "List images that are equal or look alike",
-        options: [Options.distance.spec] + Options.common(verbose: "Print whole URLs, with query strings"),
+        options: [Options.distance.spec]
+            + Options.common(quiet: "Print no counts", verbose: "Print whole URLs, with query strings"),
         examples: ["kf prefetch urls.txt --measure dhash && kf cache dupes", "kf cache dupes --distance 5 --json"],
         details: [
             "Compares the images that were fetched with --measure or --placeholder, by their content and by their dhash. "
