@@ -122,7 +122,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "EndToEnd", dependencies: ["kf", "Command", "Support"], path: "Tests/EndToEnd",
-            exclude: ["demo.sh", "remotes.py", "shards.py"], swiftSettings: strict),
+            exclude: ["demo.sh", "measures.py", "remotes.py", "shards.py"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

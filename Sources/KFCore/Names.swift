@@ -119,6 +119,8 @@ public typealias Timestamp = KFStorage.Timestamp
 public typealias Verification = KFStorage.Verification
 
 // Errors.
+public typealias ImageDescription = KFTerms.ImageDescription
+public typealias ImageMeasure = KFTerms.ImageMeasure
 public typealias ImagePlaceholder = KFTerms.ImagePlaceholder
 public typealias KingfisherError = KFTerms.KingfisherError
 public typealias PropagationError = KFTerms.PropagationError
@@ -200,6 +202,7 @@ package typealias DescriptorLimit = KFSystem.DescriptorLimit
 package typealias FieldText = KFSystem.FieldText
 package typealias FileDescriptor = KFStorage.FileDescriptor
 package typealias GivenKey = KFTerms.GivenKey
+package typealias DescriptionSerializer = KFTerms.DescriptionSerializer
 package typealias HostRest = KFPipeline.HostRest
 package typealias ImageFolder = KFLists.ImageFolder
 package typealias JSONValue = KFSystem.JSONValue
@@ -215,7 +218,6 @@ package typealias ProcessorSyntax = KFImaging.ProcessorSyntax
 package typealias RawText = KFSystem.RawText
 package typealias SHA256 = KFStorage.SHA256
 package typealias SpanText = KFTerms.SpanText
-package typealias PlaceholderSerializer = KFTerms.PlaceholderSerializer
 package typealias StandardInput = KFTerms.StandardInput
 package typealias StorageError = KFStorage.StorageError
 package typealias StrictJSON = KFSystem.StrictJSON

@@ -8,6 +8,8 @@ extension EndToEnd {
         /// Where each option's effect is tested. An option that is not here has no test, and must get one.
         static let suites: [String: [String]] = [
             "AVIFWritingTests": ["speed"],
+            "DuplicateTests": ["distance"],
+            "MeasureTests": ["measure"],
             "PlaceholderTests": ["placeholder"],
             "CacheAccessTests": ["fsync", "read-only", "verify"],
             "CacheLayerTests": ["cache-dir", "cache-from"],

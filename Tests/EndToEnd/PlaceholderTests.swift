@@ -53,12 +53,5 @@ extension EndToEnd {
             #expect(try placeholders(prefetch).first == "#ff0000", "\(prefetch)")
             #expect(try FileManager.default.contentsOfDirectory(atPath: kf.home.path("copies").path).count == 1)
         }
-
-        @Test("Shards have no placeholders")
-        func shards() async throws {
-            let result = try await kf.run(
-                ["prefetch", "-", "--shards", "out", "--placeholder", "color"], input: Data("a.png\n".utf8))
-            #expect(result.status == 2 && result.errors.contains("--shards"), "\(result)")
-        }
     }
 }

@@ -144,6 +144,9 @@ extension Options {
         "sort", .listing,
         .choice({ ["url", "size", "age", "used", "hits"] }, default: "url", .url) { EntryOrder(rawValue: $0) },
         help: "Order by URL, or largest, newest, most recently used or most used first")
+    static let distance = Option<Int>(
+        "distance", .listing, value: "N", .number(default: 2, .integer(in: ImageCache.duplicateDistances)),
+        help: "Bits in which the hashes of similar images may differ, 0 to \(ImageCache.duplicateDistances.upperBound)")
     static let reverse = Option("reverse", .listing, .flag, help: "Reverse the order")
     static let limit = Option<Int?>(
         "limit", .listing, value: "N", .one(.integer(in: 1...Int.max)), help: "List only the first N entries")

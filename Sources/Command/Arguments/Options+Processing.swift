@@ -68,6 +68,18 @@ extension Options {
         "placeholder", .processing, value: "KIND",
         .choice({ ImagePlaceholder.allCases.map(\.rawValue) }, default: nil, nil) { ImagePlaceholder(rawValue: $0) },
         help: "Add a placeholder of each image to --json and --results: thumbhash or color")
+    static let measure = Option<[ImageMeasure]>(
+        "measure", .processing, value: "LIST",
+        OptionForm(absent: []) { (given) throws(UsageError) in
+            let reader = ValueReader.choice({ ImageMeasure.allCases.map(\.rawValue) }) { ImageMeasure(rawValue: $0) }
+            var measures: [ImageMeasure] = []
+            for word in given.text.split(separator: ",", omittingEmptySubsequences: false) {
+                let measure = try reader.read(given.only(String(word)))
+                if !measures.contains(measure) { measures.append(measure) }
+            }
+            return measures
+        },
+        help: "Add to --json and --results: dhash, entropy, mean, sharpness, color, transparent, frames")
     static let firstFrame = Option("first-frame", .processing, .flag, help: "Use only the first frame of an animation")
     static let srgb = Option(
         "srgb", .processing, .flag, help: "Convert to sRGB; without this option the colour profile is kept in the file")

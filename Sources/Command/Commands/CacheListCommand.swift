@@ -142,6 +142,9 @@ enum EntryTable {
             JSONField("http_status", "The status of a cached response without an image, such as 404; else null.") {
                 $0.answerStatus
             },
+            JSONField.ifPresent(
+                "measures", "The figures that the entry keeps in place of an image, after --measure or --placeholder."
+            ) { $0.imageDescription.map(ImageMeasure.all(of:)) },
             JSONField("created", "When it was stored, in seconds since 1970.") { $0.created.seconds },
             JSONField("expires", "When it stops being fresh, in seconds since 1970; null for never.") {
                 $0.expires.seconds

@@ -2,8 +2,8 @@
 enum CommandTable {
     static let all: [CommandSpec] = [
         fetch, prefetch,
-        cacheStat, cacheList, cacheTags, cachePath, cacheWhich, cacheExplain, cachePut, cacheVerify, cacheReport,
-        cachePull, cachePush, cacheMerge, cacheClean, cacheRemove,
+        cacheStat, cacheList, cacheTags, cacheDuplicates, cachePath, cacheWhich, cacheExplain, cachePut, cacheVerify,
+        cacheReport, cachePull, cachePush, cacheMerge, cacheClean, cacheRemove,
         config, completions, manual,
     ]
 
@@ -16,8 +16,11 @@ enum CommandTable {
     private static let fetch = CommandSpec(
         "fetch", summary: "Fetch images, from the cache when possible", operands: "SOURCE...",
         options: join(
-            [Options.show.spec, Options.output.spec, Options.remoteName.spec, Options.placeholder.spec], Options.copies,
-            Options.processing,
+            [
+                Options.show.spec, Options.output.spec, Options.remoteName.spec, Options.placeholder.spec,
+                Options.measure.spec,
+            ],
+            Options.copies, Options.processing,
             [Options.key.spec], Options.caching, Options.locking, [Options.negativeTTL.spec], Options.network,
             Options.retrieving),
         examples: [
@@ -38,8 +41,8 @@ enum CommandTable {
     private static let prefetch = CommandSpec(
         "prefetch", summary: "Fetch all images of a list into the cache", operands: "[LIST|-]...",
         options: join(
-            Options.lists, Options.copies, Options.archives, [Options.placeholder.spec], Options.processing,
-            Options.caching,
+            Options.lists, Options.copies, Options.archives, [Options.placeholder.spec, Options.measure.spec],
+            Options.processing, Options.caching,
             Options.locking, [Options.negativeTTLOfLists.spec], Options.network, Options.retrieving),
         examples: [
             "kf prefetch urls.txt",
@@ -116,6 +119,19 @@ enum CommandTable {
             "One line per tag: its name, the number of its entries, and their size. --tag NAME of the other commands selects them."
         ]
     ) { (arguments) throws(UsageError) in try CacheStatCommand.tags(arguments) }
+
+    private static let cacheDuplicates = CommandSpec(
+        "cache", "dupes", summary: "List images that are equal or look alike",
+        options: [Options.distance.spec]
+            + Options.common(quiet: "Print no counts", verbose: "Print whole URLs, with query strings"),
+        examples: ["kf prefetch urls.txt --measure dhash && kf cache dupes", "kf cache dupes --distance 5 --json"],
+        details: [
+            "Compares the images that were fetched with --measure or --placeholder, by their content and by their dhash. "
+                + "First come the groups of equal images, then those of similar ones, with one image of each content. A "
+                + "line has the distance from the group's first image in bits, the size, the pixels and the URL."
+        ],
+        essential: "distance cache-dir json help"
+    ) { (arguments) throws(UsageError) in try CacheDuplicatesCommand.run(arguments) }
 
     private static let cacheWhich = CommandSpec(
         "cache", "which", summary: "Print the keys of a cached file", operands: "FILE|SHA256...",

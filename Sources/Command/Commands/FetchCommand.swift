@@ -180,7 +180,7 @@ struct FetchCommand: Sendable {
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
                 report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
-                report.placeholder = settings.placeholder(of: form, in: results)
+                report.describe(settings.description(of: form, in: results), settings)
                 report.copy = try destination.write(result, form: form, claim)
                 reports.append(report)
             }
@@ -292,7 +292,7 @@ struct FetchCommand: Sendable {
         return settings.variants.indices.map { index in
             report.variant = settings.variants[index].name
             report.take(results[index])
-            report.placeholder = settings.placeholder(of: index, in: results)
+            report.describe(settings.description(of: index, in: results), settings)
             if let image = report.result, image.isOfNoUse { report.hint = "write it elsewhere with -o" }
             if report.source == SourceArgument.standardInput, report.error?.reasonName == "notAnImage" {
                 report.hint = "for a list of URLs: kf prefetch -"

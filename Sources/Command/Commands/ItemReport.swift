@@ -16,6 +16,8 @@ struct ItemReport: Sendable {
     /// The cached file that was found, and not opened.
     var cached: (path: String, facts: ImageFacts)?
     var placeholder: String?
+    /// The figures of `--measure`, in its order.
+    private(set) var measures: [StrictJSON.Member] = []
     /// Whether the run ended before the source was tried.
     var isNotTried = false
     /// Whether an earlier run has written the source's shard.
@@ -137,6 +139,11 @@ struct ItemReport: Sendable {
             JSONField.ifPresent(
                 "placeholder", "With --placeholder: the ThumbHash in base 64, or the average colour as #rrggbb."
             ) { $0.placeholder },
+            JSONField.ifPresent(
+                "measures",
+                "With --measure: dhash (16 hexadecimal digits), entropy (bits), mean (0 to 255), sharpness, color (#rrggbb), "
+                    + "transparent and frames, as far as they were asked for; null where they are not known."
+            ) { $0.measures.isEmpty ? nil : StrictJSON.object($0.measures) },
             JSONField(
                 "http_status",
                 "The status of the origin's last response, also of a cached one; null without a response."
@@ -280,6 +287,14 @@ struct ItemReport: Sendable {
         if case .success(let image) = result.image { self.result = image }
         error = result.error
         copy = result.copy
+    }
+
+    /// Takes the placeholder and the figures that the settings ask for. The facts must be known.
+    mutating func describe(_ description: ImageDescription?, _ settings: RetrievalSettings) {
+        placeholder = settings.placeholder.flatMap { description?.value(of: $0) }
+        measures = settings.measures.map {
+            StrictJSON.Member(name: $0.rawValue, value: $0.value(of: description, frames: facts?.frames))
+        }
     }
 
     /// The warning for an output file whose extension names another format than its bytes.

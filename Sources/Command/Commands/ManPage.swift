@@ -134,6 +134,8 @@ enum ManPage {
         JSONGroup("kf cache stat", CacheStatCommand.fields),
         JSONGroup("kf cache ls and kf cache path: one object per entry", EntryTable.fields),
         JSONGroup("kf cache tags: one object per tag", CacheStatCommand.shareFields),
+        JSONGroup("kf cache dupes: one object per group", CacheDuplicatesCommand.fields),
+        JSONGroup("Summary of kf cache dupes", CacheDuplicatesCommand.summary),
         JSONGroup("Summary of kf cache push", CachePushCommand.summary),
         JSONGroup("kf cache merge: one object per directory", CacheMergeCommand.fields),
         JSONGroup("kf cache explain", CacheExplainCommand.fields),

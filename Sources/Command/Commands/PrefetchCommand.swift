@@ -39,9 +39,6 @@ struct PrefetchCommand: Sendable {
             throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
         }
         try settings.checkOnFailure(destination)
-        if case .shards = destination, settings.placeholder != nil {
-            throw UsageError(message: "--placeholder and --shards exclude each other")
-        }
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
         altColumn = try arguments[Options.altColumn]
         options.copyColumns = destination.columns + [altColumn].compactMap(\.self)
@@ -96,7 +93,10 @@ struct PrefetchCommand: Sendable {
         if failures != nil, format == nil, Set(paths.map { ListFormat(fileName: $0) }).count > 1 {
             throw UsageError(message: "--failures writes one list; lists of several formats need one run each")
         }
-        let rows = try results.map { path throws(UsageError) in try ResultsFile(path, lists: paths, format) }
+        let rows = try results.map { path throws(UsageError) in
+            try ResultsFile(
+                path, lists: paths, format, measures: try arguments[Options.measure])
+        }
         if let results, let failures, AppendedFile.isSameFile(results, failures) {
             throw UsageError(message: "--results and --failures name the same file, \(results)")
         }
@@ -194,7 +194,8 @@ struct PrefetchCommand: Sendable {
         configuration.lock = settings.lock
         configuration.deadline = settings.deadline
         configuration.grace = settings.options.request.timeout
-        if case .shards(let directory, let shards) = destination {
+        if case .shards(let directory, var shards) = destination {
+            shards.rowMembers = settings.describedNames
             configuration.exporter = ShardExporter(directory: directory, forms: settings.forms, configuration: shards) {
                 outcome, _ in reports(outcome).map { ShardExporter.Row(line: $0.row, member: $0.member) }
             }
@@ -280,6 +281,7 @@ struct PrefetchCommand: Sendable {
         if case .shards(_, let shards) = destination { common.sample = shards.names.sample(at: outcome.item.position) }
         return settings.variants.indices.map { index in
             var report = common
+            var description: ImageDescription?
             report.variant = settings.variants[index].name
             switch outcome.ending {
             case .failed(let error): report.error = error
@@ -291,11 +293,12 @@ struct PrefetchCommand: Sendable {
                     report.error = outcome.item.recordedRows[index].error
                 }
                 if index < files.count { report.cached = (files[index].path, files[index].facts) }
-                report.placeholder = settings.placeholder(of: index, in: files)
+                description = settings.description(of: index, in: files)
             case .retrieved(let results):
                 report.take(results[index])
-                report.placeholder = settings.placeholder(of: index, in: results)
+                description = settings.description(of: index, in: results)
             }
+            report.describe(description, settings)
             return report
         }
     }

@@ -23,6 +23,8 @@ struct ResultsFile: ~Copyable {
 
     private var file: AppendedFile
     private let isDelimited: Bool
+    /// The columns of kf in a row of csv, and the members of `--json` that they are.
+    private let fields: [Field]
     /// The columns of the first row; nil before it, and for jsonl.
     private var columns: ListedColumns?
     private var pending = ""
@@ -30,7 +32,7 @@ struct ResultsFile: ~Copyable {
     var problem: String? { file.problem }
 
     /// Opens or creates the file, whose name's extension says the format.
-    init(_ path: String, lists: [String], _ format: ListFormat?) throws(UsageError) {
+    init(_ path: String, lists: [String], _ format: ListFormat?, measures: [ImageMeasure]) throws(UsageError) {
         isDelimited = Self.isDelimited(path)
         guard isDelimited || path.lowercased().hasSuffix(".jsonl") else {
             throw UsageError(message: "--results needs the name of a file that ends in .csv or .jsonl")
@@ -42,6 +44,15 @@ struct ResultsFile: ~Copyable {
                 message: "lists of several formats have no columns in common for \(path); use a .jsonl file")
         }
         file = try AppendedFile(path, option: "--results", lists: lists)
+        // The number of frames has a column in any case.
+        fields =
+            Self.fields
+            + measures.filter { $0 != .frames }.map { measure in
+                (
+                    measure.rawValue,
+                    { $0.measures.first { $0.name == measure.rawValue }.flatMap { Self.text($0.value) } }
+                )
+            }
     }
 
     static func isDelimited(_ path: String) -> Bool { path.lowercased().hasSuffix(".csv") }
@@ -50,7 +61,7 @@ struct ResultsFile: ~Copyable {
     borrowing func rows(_ item: PrefetchItem, _ reports: [ItemReport]) -> Rows {
         let columns = ListedColumns(item)
         let rows = reports.map {
-            isDelimited ? Self.row(Self.cells($0, columns)) : ($0.recordedRow?.json ?? $0.json) + "\n"
+            isDelimited ? Self.row(cells($0, columns)) : ($0.recordedRow?.json ?? $0.json) + "\n"
         }
         return Rows(columns: columns, text: rows.joined(), list: item.list)
     }
@@ -59,7 +70,7 @@ struct ResultsFile: ~Copyable {
     mutating func append(_ rows: Rows) {
         guard problem == nil else { return }
         if isDelimited {
-            if columns == nil { pending = Self.row(Self.names(rows.columns)) }
+            if columns == nil { pending = Self.row(names(rows.columns)) }
             guard rows.columns == .none || columns ?? rows.columns == rows.columns else {
                 flush()
                 file.problem =
@@ -75,7 +86,7 @@ struct ResultsFile: ~Copyable {
 
     /// Writes the names of the columns, or empties the file of an earlier run, if this run has no row.
     mutating func finish() {
-        if isDelimited, columns == nil, problem == nil { pending = Self.row(Self.names(.none)) }
+        if isDelimited, columns == nil, problem == nil { pending = Self.row(names(.none)) }
         file.empty()
         flush()
     }
@@ -86,8 +97,9 @@ struct ResultsFile: ~Copyable {
         pending = ""
     }
 
-    /// The columns of kf in a row of csv, and the members of `--json` that they are.
-    private static let fields: [(name: String, value: @Sendable (ItemReport) -> String?)] = [
+    private typealias Field = (name: String, value: @Sendable (ItemReport) -> String?)
+
+    private static let fields: [Field] = [
         ("list", { $0.place?.list }), ("line", { $0.place.map { "\($0.line)" } }),
         ("shard", { $0.sample?.shard }), ("sample", { $0.sample?.key }),
         ("source", { RequestURL.withoutUserInfo($0.source) }), ("key", { $0.key }), ("variant", { $0.variant }),
@@ -104,7 +116,7 @@ struct ResultsFile: ~Copyable {
     ]
 
     /// The names of all columns. One of a list that has the name of kf's own is put into `columns.`.
-    private static func names(_ columns: ListedColumns) -> [String] {
+    private func names(_ columns: ListedColumns) -> [String] {
         let own = fields.map(\.name)
         switch columns {
         case .named(let names):
@@ -122,7 +134,7 @@ struct ResultsFile: ~Copyable {
         }
     }
 
-    private static func cells(_ report: ItemReport, _ columns: ListedColumns) -> [String] {
+    private func cells(_ report: ItemReport, _ columns: ListedColumns) -> [String] {
         let row = report.recordedRow
         let own = fields.map { field in row.map { $0.cell(field.name) } ?? field.value(report) ?? "" }
         switch columns {
@@ -135,6 +147,14 @@ struct ResultsFile: ~Copyable {
                 }
         case .members: return own + [report.columns.map { StrictJSON.object($0).json } ?? ""]
         case .none: return own
+        }
+    }
+
+    private static func text(_ value: StrictJSON) -> String? {
+        switch value {
+        case .string(let text), .number(let text): text
+        case .bool(let isTrue): "\(isTrue)"
+        case .null, .array, .object: nil
         }
     }
 

@@ -1,47 +1,73 @@
 import KFCore
 
 extension RetrievalSettings {
-    /// The options of all that is retrieved of a source: its variants, then, with `--placeholder`, one for each picture
-    /// that they show.
+    /// The options of all that is retrieved of a source: its variants, then, with `--placeholder` or `--measure`, the
+    /// description of each picture that they show.
     ///
-    /// A placeholder is an image of its own in the cache, which shares the variants' decode.
+    /// A description is an image of its own in the cache, which shares the variants' decode.
     var retrieved: [KingfisherOptions] {
         var retrieved = variants.map(\.options)
-        guard let placeholder else { return retrieved }
+        guard isDescribed else { return retrieved }
         for variant in variants where variants.count + variant.picture == retrieved.count {
             var options = variant.options
-            options.processor = placeholder.processor(
-                after: variant.isWidth ? options.processor.droppingLast() : options.processor)
-            options.cacheSerializer = PlaceholderSerializer(placeholder)
-            retrieved.append(options)
+            if variant.isWidth { options.processor = options.processor.droppingLast() }
+            retrieved.append(options.describing)
         }
         return retrieved
     }
 
-    /// Returns the placeholder of a variant; nil if there is none, or it cannot be read.
-    func placeholder(of variant: Int, in results: [PrefetchResult]) -> String? {
+    private var isDescribed: Bool { placeholder != nil || measures.contains { $0 != .frames } }
+
+    /// The members and columns that descriptions add to a record.
+    var describedNames: [String] { (placeholder == nil ? [] : ["placeholder"]) + measures.map(\.rawValue) }
+
+    /// Returns the description of a variant; nil if there is none, or it cannot be read.
+    func description(of variant: Int, in results: [PrefetchResult]) -> ImageDescription? {
         let index = form(of: variant)
         guard results.indices.contains(index), case .success(let image) = results[index].image else { return nil }
         return value { () throws(KingfisherError) in try image.loadData() }
     }
 
-    func placeholder(of variant: Int, in images: [RetrieveImageResult]) -> String? {
+    func description(of variant: Int, in images: [RetrieveImageResult]) -> ImageDescription? {
         let index = form(of: variant)
         guard images.indices.contains(index) else { return nil }
         return value { () throws(KingfisherError) in try images[index].loadData() }
     }
 
-    func placeholder(of variant: Int, in files: [StoredFile]) -> String? {
+    func description(of variant: Int, in files: [StoredFile]) -> ImageDescription? {
         let index = form(of: variant)
         guard files.indices.contains(index) else { return nil }
         return value { () throws(KingfisherError) in try files[index].readAll() }
     }
 
-    /// The place of a variant's placeholder in `retrieved`.
+    /// The place of a variant's description in `retrieved`.
     private func form(of variant: Int) -> Int { variants.count + variants[variant].picture }
 
-    private func value(_ read: () throws(KingfisherError) -> [UInt8]) -> String? {
-        // The image itself is there: a placeholder that has just been evicted is no failure.
-        do throws(KingfisherError) { return PlaceholderSerializer.value(in: try read()) } catch { return nil }
+    private func value(_ read: () throws(KingfisherError) -> [UInt8]) -> ImageDescription? {
+        // The image itself is there: a description that has just been evicted is no failure.
+        do throws(KingfisherError) { return DescriptionSerializer.description(in: try read()) } catch { return nil }
+    }
+}
+
+extension ImageMeasure {
+    /// Returns all figures of a description as JSON.
+    static func all(of description: ImageDescription) -> StrictJSON {
+        let own = allCases.filter { $0 != .frames }
+        return .object(own.map { .init(name: $0.rawValue, value: $0.value(of: description, frames: nil)) })
+    }
+
+    /// Returns the figure as JSON; null when it is not known.
+    func value(of description: ImageDescription?, frames: Int?) -> StrictJSON {
+        if self == .frames { return frames.map { .number("\($0)") } ?? .null }
+        guard let description else { return .null }
+        return switch self {
+        case .dhash: .string(description.dhashText)
+        case .entropy: .number("\(description.entropy)")
+        case .mean: .number("\(description.mean)")
+        case .sharpness: .number("\(description.sharpness)")
+        case .color: .string(description.color)
+        case .transparent: .bool(description.isTransparent)
+        case .frames: .null
+        }
     }
 }

@@ -31,6 +31,8 @@ struct RetrievalSettings: Sendable {
     private let isReadOnly: Bool
     /// The kind of placeholder that each image gets beside it.
     let placeholder: ImagePlaceholder?
+    /// The figures of each image that are reported.
+    let measures: [ImageMeasure]
     private let lowerLayers: [String]
     private let remotes: RemoteSettings
     private let verifies: Bool
@@ -101,6 +103,7 @@ struct RetrievalSettings: Sendable {
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
         placeholder = try arguments[Options.placeholder]
+        measures = try arguments[Options.measure]
         onFailure = try arguments[Options.onFailure]
         allowsFailures = try arguments[Options.allowFailures]
         certificate = try CertificateResponder(arguments)

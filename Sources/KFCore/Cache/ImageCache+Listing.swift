@@ -129,6 +129,17 @@ public struct CachedEntry: Sendable {
     public var hits: Int64 { entry.hits }
     /// The tags, in order; empty for an entry that a look-up and not a listing found.
     public var tags: [String] { entry.tags }
+    /// The description that the entry keeps in place of an image; nil for other entries, and for a damaged one. Blocks.
+    public var imageDescription: ImageDescription? {
+        guard DescriptionSerializer.isDescription(name.identifier) else { return nil }
+        do throws(StorageError) {
+            let file = try FileDescriptor.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+            return DescriptionSerializer.description(in: try file.readAll(limit: 1024))
+        } catch {
+            // The entry may have been evicted since the index was read.
+            return nil
+        }
+    }
     /// The SHA-256 of the original that a processed image was made from: 64 hexadecimal digits; nil when it was not
     /// recorded.
     public var originalSHA256: String? { entry.original?.hex }

@@ -47,7 +47,7 @@ extension ImageExporter: PrefetchExporter {
     public func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
         guard let claim = outcome.item.claim else { return outcome }
         return outcome.exported(standIns: onFailure.withLock { $0 }) { image, form throws(KingfisherError) in
-            // Behind the images are their placeholders, which are no files of the user.
+            // Behind the images are their descriptions, which are no files of the user.
             form < forms.count ? try exportNow(image, form: form, claim) : nil
         }
     }

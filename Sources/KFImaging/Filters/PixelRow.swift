@@ -23,11 +23,16 @@ enum PixelRow {
     }
 
     @inline(__always)
-    private static func load<Pixel: SIMD, Sample: FixedWidthInteger & UnsignedInteger>(
+    private static func load<Pixel: SIMD, Sample: FixedWidthInteger & UnsignedInteger & SIMDScalar>(
         _ row: UnsafePointer<Sample>, _ channels: PixelFormat.Channels, into pixels: UnsafeMutablePointer<Pixel>,
         _ count: Int
     ) where Pixel.Scalar == Float {
-        let perUnit = 1 / Float(Sample.max)
+        let (perUnit, whole, alphaLane) = (1 / Float(Sample.max), whole, alphaLane)
+        func four(_ place: UnsafeRawPointer) -> SIMD4<Float> {
+            // 2^23 with the sample in the mantissa, less 2^23: lane by lane, the conversion takes twice as long.
+            let bits = SIMD4<UInt32>(truncatingIfNeeded: place.loadUnaligned(as: SIMD4<Sample>.self))
+            return unsafeBitCast(bits | SIMD4(repeating: whole.bitPattern), to: SIMD4<Float>.self) - whole
+        }
         switch channels {
         case .gray:
             for x in 0..<count {
@@ -44,52 +49,62 @@ enum PixelRow {
                 pixels[x] = pixel
             }
         case .rgb:
-            for x in 0..<count {
-                var pixel = Pixel.zero
-                pixel[0] = Float(row[3 * x])
-                pixel[1] = Float(row[3 * x + 1])
-                pixel[2] = Float(row[3 * x + 2])
-                pixels[x] = pixel
+            let pixels = UnsafeMutableRawPointer(pixels).assumingMemoryBound(to: SIMD4<Float>.self)
+            // The fourth sample is the next pixel's red, which the last pixel lacks.
+            for x in 0..<count - 1 {
+                pixels[x] = four(UnsafeRawPointer(row + 3 * x)).replacing(with: 0, where: alphaLane)
             }
+            let last = row + 3 * (count - 1)
+            pixels[count - 1] = SIMD4(Float(last[0]), Float(last[1]), Float(last[2]), 0)
         case .rgba:
+            let pixels = UnsafeMutableRawPointer(pixels).assumingMemoryBound(to: SIMD4<Float>.self)
             for x in 0..<count {
-                let alpha = Float(row[4 * x + 3])
-                let factor = alpha * perUnit
-                var pixel = Pixel.zero
-                pixel[0] = Float(row[4 * x]) * factor
-                pixel[1] = Float(row[4 * x + 1]) * factor
-                pixel[2] = Float(row[4 * x + 2]) * factor
-                pixel[3] = alpha
-                pixels[x] = pixel
+                let pixel = four(UnsafeRawPointer(row + 4 * x))
+                pixels[x] = pixel * SIMD4(repeating: pixel.w * perUnit).replacing(with: 1, where: alphaLane)
             }
         }
     }
 
     @inline(__always)
-    private static func store<Pixel: SIMD, Sample: FixedWidthInteger & UnsignedInteger>(
+    private static func store<Pixel: SIMD, Sample: FixedWidthInteger & UnsignedInteger & SIMDScalar>(
         _ pixels: UnsafePointer<Pixel>, to row: UnsafeMutablePointer<Sample>, _ channels: PixelFormat.Channels,
         _ count: Int
     ) where Pixel.Scalar == Float {
         let top = Float(Sample.max)
-        let step = channels.rawValue
         switch channels {
-        case .gray, .rgb:
-            for x in 0..<count {
-                let pixel = pixels[x]
-                for channel in 0..<step { row[step * x + channel] = sample(pixel[channel], top) }
+        case .gray: for x in 0..<count { row[x] = sample(pixels[x][0], top) }
+        case .rgb:
+            let pixels = UnsafeRawPointer(pixels).assumingMemoryBound(to: SIMD4<Float>.self)
+            let limit = SIMD4(repeating: top)
+            // The fourth sample is written where the next pixel follows, which the last pixel lacks.
+            for x in 0..<count - 1 {
+                UnsafeMutableRawPointer(row + 3 * x).storeBytes(of: samples(pixels[x], limit), as: SIMD4<Sample>.self)
             }
-        case .grayAlpha, .rgba:
-            let last = step - 1
+            for channel in 0..<3 { row[3 * (count - 1) + channel] = sample(pixels[count - 1][channel], top) }
+        case .grayAlpha:
             for x in 0..<count {
-                let pixel = pixels[x]
-                let alpha = pixel[last]
+                let alpha = pixels[x][1]
                 // An alpha below 0.5 is rounded to 0, and the colour must not be divided by it.
                 let factor = alpha < 0.5 ? 0 : top / min(alpha, top)
-                for channel in 0..<last { row[step * x + channel] = sample(pixel[channel] * factor, top) }
-                row[step * x + last] = sample(alpha, top)
+                row[2 * x] = sample(pixels[x][0] * factor, top)
+                row[2 * x + 1] = sample(alpha, top)
+            }
+        case .rgba:
+            let pixels = UnsafeRawPointer(pixels).assumingMemoryBound(to: SIMD4<Float>.self)
+            let (top, alphaLane) = (SIMD4(repeating: top), alphaLane)
+            for x in 0..<count {
+                let alpha = SIMD4(repeating: pixels[x].w)
+                let quotient = top / alpha.replacing(with: top, where: alpha .> top)
+                let factor = quotient.replacing(with: 0, where: alpha .< 0.5)
+                let pixel = pixels[x] * factor.replacing(with: 1, where: alphaLane)
+                UnsafeMutableRawPointer(row + 4 * x).storeBytes(of: samples(pixel, top), as: SIMD4<Sample>.self)
             }
         }
     }
+
+    /// 2^23: the float whose lowest bit of the mantissa is 1, so that whole numbers added to it are the lowest bits.
+    @inline(__always) private static var whole: Float { 0x1p23 }
+    @inline(__always) private static var alphaLane: SIMDMask<SIMD4<Int32>> { [false, false, false, true] }
 
     /// Adds up weighted rows in a range of pixels, eight at a time so that the sums stay in registers.
     @inline(__always)
@@ -127,5 +142,17 @@ enum PixelRow {
     @inline(__always)
     private static func sample<Sample: FixedWidthInteger & UnsignedInteger>(_ value: Float, _ top: Float) -> Sample {
         Sample(truncatingIfNeeded: Int32(max(0, min(value, top)) + 0.5))
+    }
+
+    /// Four samples at once, rounded as one is. Processors without SSE4.1 have no instruction for a vector's floor.
+    @inline(__always)
+    private static func samples<Sample: FixedWidthInteger & UnsignedInteger & SIMDScalar>(
+        _ values: SIMD4<Float>, _ top: SIMD4<Float>
+    ) -> SIMD4<Sample> {
+        let positive = values.replacing(with: 0, where: values .< 0)
+        let halved = positive.replacing(with: top, where: positive .> top) + 0.5
+        let nearest = halved + whole - whole
+        let floor = nearest.replacing(with: nearest - 1, where: nearest .> halved)
+        return SIMD4(truncatingIfNeeded: unsafeBitCast(floor + whole, to: SIMD4<UInt32>.self))
     }
 }

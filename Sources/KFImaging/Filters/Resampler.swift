@@ -233,6 +233,8 @@ final class LanczosWeights {
         self.taps = taps
         self.starts = starts
         weights.update(repeating: 0, count: count)
+        let values = try Scratch.take(Double.self, min(source, Int(2 * support) + 2))
+        defer { Scratch.give(values) }
         var pace = Pace()
         for position in 0..<target {
             try pace.advance(taps * 16)
@@ -244,9 +246,12 @@ final class LanczosWeights {
             let start = max(0, min(first - reach, source - taps))
             let run = weights + position * taps
             var sum = 0.0
-            for index in 0..<count { sum += LanczosWeights.kernel((Double(first + index) - center + 0.5) / width) }
+            for index in 0..<count {
+                values[index] = LanczosWeights.kernel((Double(first + index) - center + 0.5) / width)
+                sum += values[index]
+            }
             for index in first..<min(end, start + taps) {
-                let weight = LanczosWeights.kernel((Double(index) - center + 0.5) / width) / sum
+                let weight = values[index - first] / sum
                 // At an edge the pixel replaces its missing neighbour.
                 run[index - start] += Float(weight * (1 + 2 * sharpening))
                 guard reach > 0 else { continue }

@@ -5,7 +5,12 @@ enum UnsharpMask {
     static func sharpen(_ bitmap: Bitmap, sigma: Double) throws(ImagingError) -> Bitmap {
         let weights = weights(sigma: sigma)
         return try bitmap.mapBands(to: bitmap.format, overlap: 2 * (weights.count - 1)) {
-            (source, target, band) throws(ImagingError) in try sharpen(source, into: target, band, weights)
+            (source, target, band) throws(ImagingError) in
+            let span = tile(weights, source.format)
+            for start in stride(from: 0, to: source.width, by: span) {
+                let columns = start..<min(start + span, source.width)
+                try sharpen(source, into: target, band, columns, weights)
+            }
         }
     }
 
@@ -21,11 +26,23 @@ enum UnsharpMask {
         return values.map { Float($0 / sum) }
     }
 
+    /// The columns whose blurred rows stay in the second-level cache (256 KiB of them), and enough of them that the
+    /// columns beside them, which are read again, cost little.
+    private static func tile(_ weights: [Float], _ format: PixelFormat) -> Int {
+        let slots = 2 * weights.count - 1
+        return max((1 << 16) / (slots * format.channelCount), 4 * slots)
+    }
+
     /// A row is a run of premultiplied samples, whatever the channels: no lane of a vector is empty.
     private static func sharpen(
-        _ source: BitmapRows, into target: MutableBitmapRows, _ band: Range<Int>, _ weights: [Float]
+        _ source: BitmapRows, into target: MutableBitmapRows, _ band: Range<Int>, _ columns: Range<Int>,
+        _ weights: [Float]
     ) throws(ImagingError) {
-        let (width, height, reach) = (source.width, source.height, weights.count - 1)
+        let (width, height, reach) = (columns.count, source.height, weights.count - 1)
+        // The columns to read, and those that are missing behind the picture's edges.
+        let read = max(0, columns.lowerBound - reach)..<min(source.width, columns.upperBound + reach)
+        let before = read.lowerBound - (columns.lowerBound - reach)
+        let behind = columns.upperBound + reach - read.upperBound
         let channels = source.format.channelCount
         // Whole vectors; the samples behind the last pixel are computed and not used.
         let length = (width * channels + 15) & ~15
@@ -40,7 +57,7 @@ enum UnsharpMask {
         defer { Scratch.give(rows) }
         let rowWeights = weights.prefix(1) + weights.dropFirst().flatMap { [$0, $0] }
         let (sum, row) = (ring + slots * length, ring + (slots + 1) * length)
-        let padded = row + length + edge
+        let window = row + length
         func quads(_ samples: UnsafeMutablePointer<Float>) -> UnsafeMutablePointer<SIMD4<Float>> {
             vectors(samples, of: SIMD4<Float>.self)
         }
@@ -48,12 +65,13 @@ enum UnsharpMask {
         var pace = Pace()
         for y in band {
             while next <= min(y + reach, height - 1) {
-                load(source.row(next), source.format, into: padded, width)
-                for index in 0..<edge {
-                    padded[index - edge] = padded[index % channels]
-                    padded[width * channels + index] = padded[(width - 1) * channels + index % channels]
-                }
-                try blurAlong(padded, into: ring + next % slots * length, length, channels, weights, &pace)
+                load(
+                    source.row(next) + read.lowerBound * channels, source.format, into: window + before * channels,
+                    read.count)
+                for index in 0..<before * channels { window[index] = window[before * channels + index % channels] }
+                let end = window + (before + read.count) * channels
+                for index in 0..<behind * channels { end[index] = end[index % channels - channels] }
+                try blurAlong(window + edge, into: ring + next % slots * length, length, channels, weights, &pace)
                 next += 1
             }
             rows[0] = UnsafePointer(quads(ring + y % slots * length))
@@ -66,9 +84,9 @@ enum UnsharpMask {
                 try pace.advance(part.count * weights.count * 2)
                 rowWeights.withUnsafeBufferPointer { PixelRow.add(rows, $0, into: quads(sum), part) }
             }
-            load(source.row(y), source.format, into: row, width)
+            load(source.row(y) + columns.lowerBound * channels, source.format, into: row, width)
             for index in 0..<length { row[index] = row[index] * 2 - sum[index] }
-            store(row, to: target.row(y), target.format, width)
+            store(row, to: target.row(y) + columns.lowerBound * channels, target.format, width)
         }
     }
 

@@ -41,6 +41,11 @@ extension DiskStorage {
         }
     }
 
+    /// Returns the entry of a row; nil when it has left.
+    package func entry(row: Int64) throws(StorageError) -> Entry? {
+        try read { connection throws(StorageError) in try connection.entry(row: row) }
+    }
+
     /// Returns the first rows of the query. The index is split into one part a processor, so that a scan of a million
     /// entries is shared.
     private func firstRows(_ query: EntryQuery) throws(StorageError) -> [RankedRow] {

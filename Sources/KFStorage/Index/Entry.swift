@@ -104,7 +104,7 @@ package struct EntryPast: Equatable, Sendable {
 /// A row of the index with its object. A reference, because an entry passes through many hands.
 package final class Entry: Sendable {
     package let key: EntryKey
-    let row: Int64
+    package let row: Int64
     package let object: StoredObject
     package let original: Digest?
     package let url: String?

@@ -10,6 +10,8 @@ package struct EntryFilter: Sendable, Equatable {
     package var keys: KeyChoice?
     /// The identifier of a processor; empty selects originals.
     package var identifier: String?
+    /// The last steps of the identifier, which is more than they are. They hold no `*`, `?` and `[`.
+    package var identifierEnd: String?
     package var format: String?
     /// The size in bytes that the entry must exceed.
     package var largerThan: Int64?
@@ -34,6 +36,7 @@ package struct EntryFilter: Sendable, Equatable {
         if let host { parts.append(host.condition) }
         if glob != nil { parts.append("e.key GLOB ?3") }
         if identifier != nil { parts.append(Self.hasIdentifier) }
+        if identifierEnd != nil { parts.append("'|>' || e.identifier GLOB '*' || ?14") }
         if createdBefore != nil { parts.append("e.created < ?5") }
         if accessedBefore != nil { parts.append("t.accessed < ?6") }
         if expiredAt != nil { parts.append("t.expires <= ?7") }
@@ -62,7 +65,9 @@ package struct EntryFilter: Sendable, Equatable {
 
     /// Returns whether the filter selects the key. Always false for a filter with a condition that a key lacks.
     package func selects(_ key: EntryKey) -> Bool {
-        guard host == nil, createdBefore == nil, !needsTimes, format == nil, largerThan == nil, tags.isEmpty else {
+        guard host == nil, createdBefore == nil, !needsTimes, format == nil, largerThan == nil, tags.isEmpty,
+            identifierEnd == nil
+        else {
             return false
         }
         if let identifier, key.chain != identifier, key.identifier != identifier { return false }
@@ -80,6 +85,7 @@ package struct EntryFilter: Sendable, Equatable {
         expiredAt?.milliseconds.bind(to: statement, at: 7)
         format?.bind(to: statement, at: 12)
         largerThan?.bind(to: statement, at: 13)
+        identifierEnd?.bind(to: statement, at: 14)
         for (index, tag) in tags.enumerated() { tag.bind(to: statement, at: Int32(Self.firstTag + index)) }
     }
 }

@@ -46,19 +46,34 @@ struct ImagePlaceholderTests {
         #expect(try ImagePlaceholder.color.value(of: clear) == "#000000")
     }
 
-    @Test("A placeholder is read from its own file alone")
+    @Test("A description is read from its own file alone")
     func file() throws {
-        let image = try picture(300, 200) { x, y in [UInt8(x / 2), UInt8(y), 90, 255] }
-        for kind in ImagePlaceholder.allCases {
-            let serializer = PlaceholderSerializer(kind)
-            let (bytes, format) = try serializer.data(for: image, original: .jpeg)
-            #expect(format == .png && bytes.count < 300)
-            #expect(try PlaceholderSerializer.value(in: bytes) == kind.value(of: image))
-            #expect(try ImageDecoder.decode(bytes).width == 1)
+        let image = try picture(300, 200) { x, y in [UInt8(x * 7 % 256), UInt8(y), 90, 255] }
+        let (bytes, format) = try DescriptionSerializer().data(for: image, original: .jpeg)
+        #expect(format == .png && bytes.count < 400)
+        #expect(try DescriptionSerializer.description(in: bytes) == ImageDescription(of: image))
+        #expect(try ImageDecoder.decode(bytes).width == 1)
+        let whole = "description=\"00ff00ff00ff00ff 1.5 2.5 3.5 false #aabbcc AAAA\""
+        #expect(DescriptionSerializer.description(in: Array(whole.utf8))?.dhashText == "00ff00ff00ff00ff")
+        for text in [
+            "", "description=", "description=\"<script>\"", whole.replacing("2.5", with: "nan"),
+            whole.replacing("AAAA", with: "<b>"), whole.replacing("#aabbcc", with: "\\\""),
+            String(repeating: whole, count: 30),
+        ] {
+            #expect(DescriptionSerializer.description(in: Array(text.utf8)) == nil, "\(text)")
         }
-        for text in ["", "placeholder=", "placeholder=\"<script>\"", String(repeating: "placeholder=\"a\"", count: 99)]
-        {
-            #expect(PlaceholderSerializer.value(in: Array(text.utf8)) == nil)
-        }
+    }
+
+    @Test("Measures follow their definitions")
+    func measures() throws {
+        // Steps of one level from left to right, and a single bright pixel.
+        let slope = try ImageDescription(of: picture(9, 8) { x, _ in [UInt8(x), UInt8(x), UInt8(x), 255] })
+        #expect(slope.dhash == .max && slope.mean == 4 && slope.entropy == 3.1699 && !slope.isTransparent)
+        let dot = try ImageDescription(
+            of: picture(3, 3) { x, y in [UInt8](repeating: x == 1 && y == 1 ? 9 : 0, count: 3) + [255] })
+        // Of the nine values, the middle one is -36 and its four neighbours are 18: the border is reflected.
+        #expect(dot.sharpness == 272 && dot.mean == 1)
+        let clear = try ImageDescription(of: picture(20, 20) { _, _ in [255, 255, 255, 0] })
+        #expect(clear.dhash == 0 && clear.mean == 128 && clear.entropy == 0 && clear.isTransparent)
     }
 }

@@ -33,6 +33,9 @@ public final class ShardExporter: PrefetchExporter {
         /// Whether a shard waits until its bytes have reached the disk before it gets its name.
         public var synchronizes = false
 
+        /// The members of rows that an option has asked for. They are a part of the data set's settings.
+        public var rowMembers: [String] = []
+
         /// Creates a configuration.
         public init(names: ShardNames = ShardNames()) { self.names = names }
     }
@@ -144,7 +147,8 @@ public final class ShardExporter: PrefetchExporter {
                 + (processing.isEmpty ? "none" : processing)
             lines.append(String(decoding: line.utf8.map { $0 == UInt8(ascii: "\n") ? 0x20 : $0 }, as: UTF8.self))
         }
-        return lines
+        let members = configuration.rowMembers
+        return members.isEmpty ? lines : lines + ["rows with \(members.joined(separator: ", "))"]
     }
 
     /// Opens the shard of the item, or notes that the shard exists.
@@ -225,7 +229,8 @@ public final class ShardExporter: PrefetchExporter {
         let sample = configuration.names.sample(at: outcome.item.position)
         var images: [OpenShard.Image] = []
         let ended = outcome.exported { image, form throws(KingfisherError) in
-            if image.storing.diskError == nil {
+            // Behind the images are their descriptions, which the rows have.
+            if form < forms.count, image.storing.diskError == nil {
                 images.append(self.image(sample.key, form, image.facts.format, try EncodedImage(image)))
             }
             return nil
@@ -248,7 +253,7 @@ public final class ShardExporter: PrefetchExporter {
     private func image(
         _ key: String, _ form: Int, _ format: ImageFormat, _ image: EncodedImage
     ) -> OpenShard.Image {
-        let variant = form < forms.count ? forms[form].variant : nil
+        let variant = forms[form].variant
         let stem = variant.map { "\(key).\($0)" } ?? key
         let name = "\(stem).\(format.fileExtension)"
         let isOnly = forms.count { $0.variant == variant } <= 1

@@ -1,0 +1,97 @@
+import KFPipeline
+import KFStorage
+import KFTerms
+import Synchronization
+
+/// Images of a cache whose contents are equal, or which look alike.
+public struct DuplicateGroup: Sendable {
+    /// An image of the group.
+    public struct Member: Sendable {
+        /// The key of the image's source.
+        public let key: String
+        /// The image as its server sent it, or else the largest that was made from it; nil when none is cached any more.
+        public let entry: CachedEntry?
+        /// The difference hash.
+        public let dhash: UInt64
+        /// The number of bits in which the hash differs from that of the first image.
+        public let distance: Int
+    }
+
+    /// Whether the originals have equal bytes. If not, the group has one image of each content.
+    public let isEqual: Bool
+    /// Two or more images. The distance of each from the first is at most the wanted one.
+    public let members: [Member]
+}
+
+extension ImageCache {
+    /// The distances between hashes that ``duplicates(distance:_:)`` takes.
+    public static let duplicateDistances = 0...NearHashes.mostDistant
+
+    /// Calls `body` with the groups of images with equal originals, then with those of images that look alike: their
+    /// difference hashes differ in at most `distance` bits. A false from `body` ends the search. `body` runs on one of
+    /// the cache's threads.
+    ///
+    /// Only images whose description is cached are found, each under its key. A million of them take some 140 MB.
+    /// Returns their number; nil when there is no cache yet.
+    public func duplicates(
+        distance: Int = 2, _ body: @escaping @Sendable (DuplicateGroup) -> Bool
+    ) async throws(KingfisherError) -> Int? {
+        try await blocking.run { [self] () throws(KingfisherError) -> Int? in
+            try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+                let found = try described(in: storage)
+                let distance = min(max(distance, 0), Self.duplicateDistances.upperBound)
+                let similar = SimilarHashes(found.hashes, contents: found.contents, distance: distance)
+                for (isEqual, groups) in [(true, similar.equal), (false, similar.alike)] {
+                    for group in groups {
+                        var members: [DuplicateGroup.Member] = []
+                        for image in group {
+                            guard let key = try storage.entry(row: found.rows[image])?.key.key else { continue }
+                            let entries = try storage.variants(of: EntryKey(key: key)).filter {
+                                !$0.key.isAnswer && !DescriptionSerializer.isDescription($0.key.identifier)
+                            }
+                            let entry =
+                                entries.first(where: \.key.isOriginal)
+                                ?? entries.max { $0.object.size < $1.object.size }
+                            let hash = found.hashes[image]
+                            members.append(
+                                DuplicateGroup.Member(
+                                    key: key,
+                                    entry: entry.map { CachedEntry($0, path: storage.path(of: $0), now: now) },
+                                    dhash: hash, distance: (hash ^ found.hashes[group[0]]).nonzeroBitCount))
+                        }
+                        // Entries may have left since the index was read.
+                        if members.count > 1, !body(DuplicateGroup(isEqual: isEqual, members: members)) {
+                            return found.rows.count
+                        }
+                    }
+                }
+                return found.rows.count
+            } ?? nil
+        }
+    }
+
+    /// Returns the first description of each key, in the order of the keys: its row, its hash, and the first 64 bits of
+    /// the original's SHA-256.
+    private func described(
+        in storage: DiskStorage
+    ) throws(StorageError) -> (rows: [Int64], hashes: [UInt64], contents: [UInt64]) {
+        var query = EntryQuery()
+        query.filter.identifierEnd = DescriptionSerializer.steps
+        let found = Mutex((rows: [Int64](), hashes: [UInt64](), contents: [UInt64]()))
+        let last = Mutex("")
+        try storage.eachEntry(query) { entry in
+            guard last.withLock({ $0 != entry.key.key }),
+                let description = CachedEntry(entry, path: storage.path(of: entry), now: now).imageDescription
+            else { return true }
+            last.withLock { $0 = entry.key.key }
+            found.withLock {
+                $0.rows.append(entry.row)
+                $0.hashes.append(description.dhash)
+                // An image whose original is not known is equal to no other.
+                $0.contents.append(entry.original?.prefix ?? UInt64(bitPattern: entry.row))
+            }
+            return true
+        }
+        return found.withLock { $0 }
+    }
+}

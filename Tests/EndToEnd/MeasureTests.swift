@@ -1,0 +1,112 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Measures")
+    struct MeasureTests {
+        let kf: KFCommand
+        let server: FileServer
+
+        init() throws {
+            kf = try KFCommand()
+            server = try FileServer()
+        }
+
+        private static let all = "dhash,entropy,mean,sharpness,color,transparent,frames"
+        /// The python that has numpy, Pillow and imagehash.
+        private static let python = ProcessInfo.processInfo.environment["KF_MEASURES_PYTHON"] ?? "python3"
+        private static let hasReference = Task {
+            try? await Tool.run(python, "-c", "import imagehash, numpy, PIL").status == 0
+        }
+
+        private func objects(_ text: [String]) throws -> [[String: Any]] {
+            try text.map { line in
+                let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                return try #require(object, "\(line)")
+            }
+        }
+
+        private func measures(_ result: CommandResult) throws -> [[String: Any]] {
+            try objects(result.outputLines).compactMap { $0["measures"] as? [String: Any] }
+        }
+
+        @Test(
+            "Measures are those of numpy, Pillow and imagehash",
+            .enabled(if: Corpora.has("photos"), "\(Corpora.absence)"),
+            .enabled("numpy, Pillow or imagehash is missing; KF_MEASURES_PYTHON names a python that has them") {
+                await hasReference.value == true
+            })
+        func reference() async throws {
+            let files = ["photos", "exif-orientation", "jpeg-ref"].flatMap(Corpora.files).map(\.path).filter { path in
+                // Pillow converts CMYK without its profile.
+                [".png", ".jpg", ".jpeg", ".webp"].contains { path.lowercased().hasSuffix($0) }
+                    && !path.contains("cmyk")
+            }
+            let script = PackageRoot.url.appending(path: "Tests/EndToEnd/measures.py").path
+            var (compared, near) = (0, 0)
+            for file in files {
+                let expected = try await Tool.run(Self.python, script, file)
+                // Pillow refuses some of the JPEGs.
+                guard expected.status == 0, let values = try objects(expected.outputLines).first else { continue }
+                let result = try await kf.run("fetch", file, "--json", "--measure", Self.all)
+                guard result.status == 0 else { continue }
+                let found = try #require(try measures(result).first, "\(result)")
+                compared += 1
+                func number(_ object: [String: Any], _ name: String) -> Double { object[name] as? Double ?? .nan }
+                let hashes = try [values, found].map { try #require(UInt64($0["dhash"] as? String ?? "", radix: 16)) }
+                if (hashes[0] ^ hashes[1]).nonzeroBitCount <= 2 { near += 1 }
+                #expect(abs(number(values, "entropy") - number(found, "entropy")) < 0.05, "\(file)")
+                #expect(abs(number(values, "mean") - number(found, "mean")) < 0.5, "\(file)")
+                let sharpness = number(values, "sharpness")
+                #expect(abs(sharpness - number(found, "sharpness")) < sharpness * 0.1 + 1, "\(file)")
+                #expect(values["transparent"] as? Bool == found["transparent"] as? Bool, "\(file)")
+                let color = try #require(UInt32((found["color"] as? String ?? "").dropFirst(), radix: 16))
+                for (index, channel) in (values["color"] as? [Double] ?? []).enumerated() {
+                    #expect(abs(Double(color >> (16 - 8 * index) & 255) - channel) < 4, "\(file)")
+                }
+            }
+            #expect(compared >= 8)
+            #expect(Double(near) >= 0.95 * Double(compared), "\(near) of \(compared)")
+        }
+
+        @Test("A second run, and other measures, decode nothing")
+        func cached() async throws {
+            let fetch = ["fetch", server.url("jpeg/progressive.jpg"), "--json", "-p", "resize:320x", "--measure"]
+            let first = try measures(try await kf.run(fetch + [Self.all]))
+            #expect(first.first?.count == 7 && first.first?["frames"] as? Int == 1)
+            try await server.stop()
+            let again = try await kf.run(fetch + ["dhash,mean", "--only-from-cache"])
+            let second = try measures(again).first
+            #expect(second?.count == 2 && second?["dhash"] as? String == first.first?["dhash"] as? String, "\(again)")
+            let list = try objects(try await kf.run("cache", "ls", "--json").outputLines)
+            let listed = list.compactMap { $0["measures"] as? [String: Any] }
+            #expect(listed.count == 1 && listed[0]["dhash"] as? String == second?["dhash"] as? String, "\(list)")
+        }
+
+        @Test("Rows of results and of shards have the measures")
+        func rows() async throws {
+            try kf.home.write("list.csv", Data("url,color\n\(server.url("png/rgba.png")),mine\n".utf8))
+            let run = try await kf.run(
+                "prefetch", "list.csv", "--measure", "transparent,color,frames", "--results", "rows.csv")
+            #expect(run.status == 0, "\(run)")
+            let rows = String(decoding: try kf.contents("rows.csv"), as: UTF8.self).split(separator: "\n")
+            #expect(rows[0].hasSuffix(",placeholder,transparent,color,url,columns.color"), "\(rows)")
+            #expect(rows[1].split(separator: ",").suffix(4).first == "true", "\(rows)")
+            let shards = ["prefetch", "list.csv", "--shards", "data", "--placeholder", "color", "--measure"]
+            let packed = try await kf.run(shards + ["color"])
+            #expect(packed.status == 0, "\(packed)")
+            let row = try objects([String(decoding: try kf.contents("data/00000.jsonl"), as: UTF8.self)])[0]
+            let color = (row["measures"] as? [String: Any])?["color"] as? String
+            #expect(color?.count == 7 && row["placeholder"] as? String == color, "\(row)")
+            let other = try await kf.run(shards + ["dhash"])
+            #expect(other.status == 3 && other.errors.contains("rows with"), "\(other)")
+        }
+
+        @Test("An unknown measure is refused with the names of all")
+        func unknown() async throws {
+            let result = try await kf.run("fetch", "a.png", "--measure", "dhash,sharpnes")
+            #expect(result.status == 2 && result.errors.contains("sharpness"), "\(result)")
+        }
+    }
+}
