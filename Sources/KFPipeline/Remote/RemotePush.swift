@@ -1,6 +1,7 @@
 import KFNetwork
 import KFRemote
 import KFStorage
+import KFSystem
 import KFTerms
 import Synchronization
 
