@@ -28,7 +28,8 @@ extension EndToEnd {
                 }
             }
             #expect(keys(0) == ["a.jpg", "b.jpg"])
-            #expect(Set(keys(1)) == ["a.jpg", "small.png"])
+            // One of the two equal images stands for both.
+            #expect(keys(1).count == 2 && keys(1).contains("small.png") && !keys(1).contains("flipped.png"))
             #expect(lines.last?["images"] as? Int == 4)
             let text = try await kf.run("cache", "dupes", "--distance", "0", "-q")
             #expect(text.outputLines.first == "equal:" && text.errors.isEmpty, "\(text)")

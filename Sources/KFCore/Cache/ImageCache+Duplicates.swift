@@ -45,13 +45,14 @@ extension ImageCache {
                     for group in groups {
                         var members: [DuplicateGroup.Member] = []
                         for image in group {
-                            guard let key = try storage.entry(row: found.rows[image])?.key.key else { continue }
-                            let entries = try storage.variants(of: EntryKey(key: key)).filter {
+                            let all = try storage.variants(ofRow: found.rows[image])
+                            guard let key = all.first?.key.key else { continue }
+                            let images = all.filter {
                                 !$0.key.isAnswer && !DescriptionSerializer.isDescription($0.key.identifier)
                             }
                             let entry =
-                                entries.first(where: \.key.isOriginal)
-                                ?? entries.max { $0.object.size < $1.object.size }
+                                images.first(where: \.key.isOriginal)
+                                ?? images.max { $0.object.size < $1.object.size }
                             let hash = found.hashes[image]
                             members.append(
                                 DuplicateGroup.Member(
@@ -59,6 +60,7 @@ extension ImageCache {
                                     entry: entry.map { CachedEntry($0, path: storage.path(of: $0), now: now) },
                                     dhash: hash, distance: (hash ^ found.hashes[group[0]]).nonzeroBitCount))
                         }
+                        members.sort { ($0.distance, $0.key) < ($1.distance, $1.key) }
                         // Entries may have left since the index was read.
                         if members.count > 1, !body(DuplicateGroup(isEqual: isEqual, members: members)) {
                             return found.rows.count
@@ -70,28 +72,23 @@ extension ImageCache {
         }
     }
 
-    /// Returns the first description of each key, in the order of the keys: its row, its hash, and the first 64 bits of
-    /// the original's SHA-256.
+    /// Returns a description of each key, in the order of the rows: its row, its hash, and the first 64 bits of the
+    /// original's SHA-256.
     private func described(
         in storage: DiskStorage
     ) throws(StorageError) -> (rows: [Int64], hashes: [UInt64], contents: [UInt64]) {
-        var query = EntryQuery()
-        query.filter.identifierEnd = DescriptionSerializer.steps
-        let found = Mutex((rows: [Int64](), hashes: [UInt64](), contents: [UInt64]()))
-        let last = Mutex("")
-        try storage.eachEntry(query) { entry in
-            guard last.withLock({ $0 != entry.key.key }),
-                let description = CachedEntry(entry, path: storage.path(of: entry), now: now).imageDescription
-            else { return true }
-            last.withLock { $0 = entry.key.key }
+        let found = Mutex((rows: [Int64](), hashes: [UInt64](), contents: [UInt64](), sources: Set<Int>()))
+        try storage.eachEntry(identifierEnd: DescriptionSerializer.steps) { entry in
+            let cached = CachedEntry(entry, path: storage.path(of: entry), now: now)
+            guard let description = cached.imageDescription else { return }
             found.withLock {
+                guard $0.sources.insert(entry.key.key.hashValue).inserted else { return }
                 $0.rows.append(entry.row)
                 $0.hashes.append(description.dhash)
                 // An image whose original is not known is equal to no other.
                 $0.contents.append(entry.original?.prefix ?? UInt64(bitPattern: entry.row))
             }
-            return true
         }
-        return found.withLock { $0 }
+        return found.withLock { ($0.rows, $0.hashes, $0.contents) }
     }
 }

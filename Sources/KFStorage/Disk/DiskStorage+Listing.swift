@@ -41,9 +41,21 @@ extension DiskStorage {
         }
     }
 
-    /// Returns the entry of a row; nil when it has left.
-    package func entry(row: Int64) throws(StorageError) -> Entry? {
-        try read { connection throws(StorageError) in try connection.entry(row: row) }
+    /// Calls `body` with the entries whose identifiers end in these steps, in the order of their rows.
+    package func eachEntry(identifierEnd: String, _ body: @Sendable (Entry) -> Void) throws(StorageError) {
+        var filter = EntryFilter()
+        filter.identifierEnd = identifierEnd
+        try read { connection throws(StorageError) in try connection.eachEntry(matching: filter, body) }
+    }
+
+    /// Returns all entries of the source that the entry of a row has; none when that has left.
+    package func variants(ofRow row: Int64) throws(StorageError) -> [Entry] {
+        try read { connection throws(StorageError) in
+            try connection.reading { () throws(StorageError) in
+                guard let entry = try connection.entry(row: row) else { return [] }
+                return try connection.variants(of: entry.key)
+            }
+        }
     }
 
     /// Returns the first rows of the query. The index is split into one part a processor, so that a scan of a million

@@ -9,12 +9,13 @@ extension Connection {
         "WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ?3")
     private static let entriesByParent = entryQuery("WHERE e.parent = ?1 AND e.key = ?2")
 
-    private static func entryQuery(_ condition: String) -> Query {
-        Query(
-            """
-            SELECT \(columns) FROM entries e CROSS JOIN times t ON t.id = e.id CROSS JOIN objects o ON o.id = e.object
-            \(condition)
-            """)
+    private static func entryQuery(_ condition: String) -> Query { Query(entrySQL(condition)) }
+
+    private static func entrySQL(_ condition: String) -> String {
+        """
+        SELECT \(columns) FROM entries e CROSS JOIN times t ON t.id = e.id CROSS JOIN objects o ON o.id = e.object
+        \(condition)
+        """
     }
 
     /// Returns the entry of a key, even if it is expired.
@@ -111,6 +112,15 @@ extension Connection {
             try forEachRank(query, after: .min, through: .max) { rank throws(StorageError) in
                 try taggedEntry(row: rank.int64(2)).map(body) ?? true
             }
+        }
+    }
+
+    /// Calls `body` with the entries that match a filter without a host, in the order of their rows and without their tags.
+    /// Of a million, that takes half the time of an order of their own.
+    func eachEntry(matching filter: EntryFilter, _ body: (Entry) -> Void) throws(StorageError) {
+        try forEach(matching: filter, Self.entrySQL(filter.condition(hasTags: try hasTags))) { row in
+            if let entry = Self.entry(row, key: nil) { body(entry) }
+            return true
         }
     }
 
