@@ -91,7 +91,7 @@ extension EndToEnd {
                 "prefetch", "list.csv", "--measure", "transparent,color,frames", "--results", "rows.csv")
             #expect(run.status == 0, "\(run)")
             let rows = String(decoding: try kf.contents("rows.csv"), as: UTF8.self).split(separator: "\n")
-            #expect(rows[0].hasSuffix(",placeholder,transparent,color,url,columns.color"), "\(rows)")
+            #expect(rows[0].hasSuffix(",placeholder,left_out,transparent,color,url,columns.color"), "\(rows)")
             #expect(rows[1].split(separator: ",").suffix(4).first == "true", "\(rows)")
             let shards = ["prefetch", "list.csv", "--shards", "data", "--placeholder", "color", "--measure"]
             let packed = try await kf.run(shards + ["color"])
