@@ -15,7 +15,7 @@ extension EndToEnd {
 
         private static let all = "dhash,entropy,mean,sharpness,color,transparent,frames"
         /// The python that has numpy, Pillow and imagehash.
-        private static let python = ProcessInfo.processInfo.environment["KF_MEASURES_PYTHON"] ?? "python3"
+        private static let python = ProcessInfo.processInfo.environment["KF_PYTHON"] ?? "python3"
         private static let hasReference = Task {
             try? await Tool.run(python, "-c", "import imagehash, numpy, PIL").status == 0
         }
@@ -34,7 +34,7 @@ extension EndToEnd {
         @Test(
             "Measures are those of numpy, Pillow and imagehash",
             .enabled(if: Corpora.has("photos"), "\(Corpora.absence)"),
-            .enabled("numpy, Pillow or imagehash is missing; KF_MEASURES_PYTHON names a python that has them") {
+            .enabled("numpy, Pillow or imagehash is missing; KF_PYTHON names a python that has them") {
                 await hasReference.value == true
             })
         func reference() async throws {
