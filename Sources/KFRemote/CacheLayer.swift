@@ -198,6 +198,9 @@ public final class CacheLayerRequest: Sendable {
     /// Tells that the layer is at work on this request. A layer that shows no sign of work for a while counts as dead.
     public func noteActivity() { remote.noteActivity() }
 
+    /// Tells of something that keeps other users from the remote, or this one from a part of it.
+    func warn(_ problem: String) { remote.warn(problem) }
+
     /// Ends the request. Only the first end counts.
     public func end(_ answer: CacheLayerAnswer) { Self.end([(self, answer)]) }
 
