@@ -42,6 +42,9 @@ public protocol CacheLayer: AnyObject, Sendable {
     func start(_ requests: [CacheLayerRequest])
     /// Gives up requests that have been answered otherwise. The layer may end them or not.
     func cancel(_ requests: [CacheLayerRequest])
+    /// Passes each blob of the layer to `take`, in any order. Other files are passed over. The default throws
+    /// `remoteIsUnavailable` (3017), as a server that cannot list does.
+    func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError)
     /// Releases connections. A later `start` makes new ones.
     func shutdown()
 }
@@ -53,6 +56,9 @@ extension CacheLayer {
         "\(self.name)/\(CacheLayerRequest.path(of: kind, name))"
     }
     public func cancel(_ requests: [CacheLayerRequest]) {}
+    public func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError) {
+        throw .cannotList(name, "this store cannot list")
+    }
     public func shutdown() {}
 }
 

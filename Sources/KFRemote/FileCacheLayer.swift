@@ -41,6 +41,23 @@ final class FileCacheLayer: CacheLayer {
         }
     }
 
+    func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError) {
+        do throws(StorageError) {
+            try await pool.run { [directory] () throws(StorageError) in
+                for kind in [CacheLayerRequest.Kind.entry, .object] {
+                    for number in UInt8.min...UInt8.max {
+                        let folder = "\(kind.rawValue)/\(number.digits(2, radix: 16))"
+                        try directory.eachFile(in: "kf1/\(folder)") { name, size in
+                            CacheLayerBlob(path: "\(folder)/\(name)", bytes: size).map(take)
+                        }
+                    }
+                }
+            }
+        } catch {
+            throw .cannotList(name, error.message)
+        }
+    }
+
     private func answer(_ request: CacheLayerRequest) -> CacheLayerAnswer {
         let path = layout.path(of: request.kind, request.name)
         do throws(StorageError) {

@@ -55,6 +55,18 @@ package final class SharedDirectory: Sendable {
         }
     }
 
+    /// Passes the name and the size of each regular file in a folder to `body`. A missing folder has none.
+    package func eachFile(in folder: String, _ body: (_ name: String, _ size: Int64) -> Void) throws(StorageError) {
+        let root = try opened()
+        do throws(StorageError) {
+            let directory = try open(folder, O_RDONLY | O_DIRECTORY, in: root)
+            for name in FileListing.names(in: try open(folder, O_RDONLY | O_DIRECTORY, in: root)) {
+                guard let status = stat(name, in: directory.raw), status.isRegularFile else { continue }
+                body(name, Int64(status.st_size))
+            }
+        } catch .system(_, _, let code) where code == ENOENT || code == ENOTDIR {}
+    }
+
     /// Returns whether a file is there, which this user perhaps may not read.
     package func holds(_ name: String) -> Bool {
         let parts = name.split(separator: "/")
