@@ -24,11 +24,12 @@ import sysconfig
 import time
 from collections import deque
 from contextlib import closing, suppress
+from itertools import chain
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 __all__ = ["RESULT_COLUMNS", "KFError", "fetch", "map_frame", "map_frames", "result_schema"]
 
-# The columns of a result with their types in Spark's SQL. `status` is never null.
+# The columns of a result with their types in Spark's SQL. `status` is never null, `variant` is without variants.
 RESULT_COLUMNS = {
     "status": "string",
     "path": "string",
@@ -43,15 +44,17 @@ RESULT_COLUMNS = {
     "error": "string",
     "error_code": "int",
     "final_url": "string",
+    "variant": "string",
 }
+_Result = Tuple[Any, ...]  # a value for each of them
 
 _PLAIN_URL = re.compile(r"https?://[!$%&(-;=?-Z_a-z~]+", re.ASCII).fullmatch  # no space, quote, fragment or brace
 _NORMAL = (0, 1)  # 1: some images failed, which their rows say
 _MESSAGES = 20  # last lines of kf's standard error that an error carries
 _MESSAGE = 4096  # last bytes of each
 _BLOCK = 1 << 18  # bytes of one read
-_FLUSH = 1 << 14  # bytes of lines that are written together
-_PATIENCE = 0.02  # seconds for which a line may wait for others
+_FLUSH = 1 << 14  # bytes of lines that are written together, when the next rows are at hand
+_PATIENCE = 0.005  # seconds of reading rows after which answers are looked for
 # A wake-up for each answer would cost more than the answer. After a small block, the next read waits for more to come:
 # less than kf needs for the rows that it has.
 _SMALL = 1 << 16  # bytes of a small block
@@ -102,9 +105,13 @@ def fetch(
 ) -> Iterator[Dict[str, Any]]:
     """Yields each row with its result as soon as kf answers, or in the order of the input.
 
+    With --variant, --widths or several formats, a row has several results, one after the other: those of each variant in
+    the order of the options (widths by size), in each format.
+
     options: options of `kf prefetch`, such as ["--jobs", "64", "--remote", "https://cache.example.com/team"].
     url: the column with the URL. Without a string there, the row fails and kf is not asked.
     columns: other columns that the options name (--key-column, {id} in --name); only these and the URL reach kf.
+        ValueError if none of the first `window` rows has one of them, or the URL's; kf is not started before one has.
     prefix: goes before the names of the result's columns. ValueError if a row has such a column itself.
     window: the greatest number of rows that kf has not answered.
     backlog: with `ordered`, the greatest number of rows that wait for an earlier one.
@@ -114,35 +121,36 @@ def fetch(
     names = [prefix + name for name in RESULT_COLUMNS]
     taken = frozenset(names)
 
-    def joined(row: Mapping[str, Any], result: Sequence[Any]) -> Dict[str, Any]:
+    def joined(row: Mapping[str, Any], results: Sequence[_Result]) -> Iterator[Dict[str, Any]]:
         if not taken.isdisjoint(row):
             raise ValueError(f"rows have columns of the result's names, {sorted(taken.intersection(row))}: set prefix")
-        return {**row, **dict(zip(names, result))}
+        for result in results:
+            yield {**row, **dict(zip(names, result))}
 
     if min(window, backlog) < 1:
         raise ValueError("window and backlog are at least 1")
     if isinstance(rows, Mapping):
         raise TypeError("rows is an iterable of rows, and not one row")
-    _checked(options, columns)
-    record = _Recorder(url, columns)
+    record = _Recorder(options, url, columns)
+    rows = record.with_columns(rows, window)
     if not ordered:
-        with closing(_answers(((row, record(row)) for row in rows), options, window, timeout, kf)) as answers:
-            for row, result in answers:
-                yield joined(row, result)
+        with closing(_answers(((row, record(row), False) for row in rows), record, window, timeout, kf)) as answers:
+            for row, results in answers:
+                yield from joined(row, results)
         return
-    waiting: deque = deque()  # of [row, result or None], in the order of the input
+    waiting: deque = deque()  # of [row, results or None], in the order of the input
 
-    def entries() -> Iterator[Tuple[list, Any]]:
+    def entries() -> Iterator[Tuple[list, Any, bool]]:
         for row in rows:
             waiting.append([row, None])
-            yield waiting[-1], record(row)
+            yield waiting[-1], record(row), False
 
     has_room = lambda: len(waiting) < backlog  # noqa: E731
-    with closing(_answers(entries(), options, window, timeout, kf, has_room)) as answers:
-        for entry, result in answers:
-            entry[1] = result
+    with closing(_answers(entries(), record, window, timeout, kf, has_room)) as answers:
+        for entry, results in answers:
+            entry[1] = results
             while waiting and waiting[0][1] is not None:
-                yield joined(*waiting.popleft())
+                yield from joined(*waiting.popleft())
 
 
 def map_frames(
@@ -159,34 +167,37 @@ def map_frames(
 ) -> Iterator[Any]:
     """Yields each pandas DataFrame with the columns of the results, once all its rows are answered (Spark).
 
-    The rows of a frame keep their order and index; frames can overtake each other. While kf works on the last rows of a
-    frame, it gets those of the next ones, up to `backlog` rows. The other parameters are those of `fetch`.
+    The rows of a frame keep their order and index; frames can overtake each other. A row with several results is there as
+    often, with its index. While kf works on the last rows of a frame, it gets those of the next ones, up to `backlog`
+    rows. ValueError if the frame has not the URL's column or one of `columns`. The other parameters are those of `fetch`.
     """
     if min(window, backlog) < 1:
         raise ValueError("window and backlog are at least 1")
-    _checked(options, columns)
     held = 0  # the rows of frames that were sent in full and are not answered in full
-    record = _Recorder(url, columns)
+    record = _Recorder(options, url, columns)
 
-    def entries() -> Iterator[Tuple[Any, Any]]:
+    def entries() -> Iterator[Tuple[Any, Any, bool]]:
         nonlocal held
         for frame in frames:
             taken = [prefix + name for name in RESULT_COLUMNS if prefix + name in frame.columns]
             if taken:
                 raise ValueError(f"the frame has columns of the result's names, {taken}: set prefix")
+            absent = [name for name in record.columns if name not in frame.columns]
+            if absent:
+                raise ValueError(f"the frame has no column {absent[0]!r}; it has {list(frame.columns)}")
             batch = _Batch(frame)
             if not batch.missing:
-                yield (batch, None), None
+                yield (batch, None), None, False
             for position, line in enumerate(record.of_frame(frame)):
-                yield (batch, position), line
+                yield (batch, position), line, position + 1 < len(frame)
             if batch.missing:
                 batch.held = len(frame)
                 held += batch.held
 
-    with closing(_answers(entries(), options, window, timeout, kf, lambda: held < backlog)) as answers:
-        for (batch, position), result in answers:
+    with closing(_answers(entries(), record, window, timeout, kf, lambda: held < backlog)) as answers:
+        for (batch, position), results in answers:
             if position is not None:
-                batch.results[position] = result
+                batch.results[position] = results
                 batch.missing -= 1
             if batch.missing == 0:
                 held -= batch.held
@@ -202,33 +213,56 @@ def map_frame(frame: Any, options: Sequence[str] = (), **settings: Any) -> Any:
     return result
 
 
-# The options that give a row no result, or several.
-_REFUSED = ("--shard", "--shard-by", "--shards", "--variant", "--widths", "--srcset", "--dry-run", "--input-format", "--url-column")
+# The options with which rows and results do not correspond.
+_REFUSED = ("--shard", "--shard-by", "--shards", "--srcset", "--dry-run", "--input-format", "--url-column")
+
+
+def _given(options: Sequence[str], *names: str) -> List[str]:
+    """Returns the values of options, whose names are `--name` or `-n`."""
+    values = []
+    for option, following in zip(options, [*options[1:], ""]):
+        for name in names:
+            if option == name:
+                values.append(following)
+            elif option.startswith(name if len(name) == 2 else name + "="):
+                values.append(option[len(name) :].removeprefix("="))
+    return values
 
 
 def _checked(options: Sequence[str], columns: Sequence[str]) -> None:
     """Raises TypeError or ValueError for options with which rows and answers do not correspond."""
     if isinstance(options, (str, bytes)) or isinstance(columns, (str, bytes)):
         raise TypeError("options and columns are lists of strings")
-    names = [option.split("=", 1)[0] for option in options]
-    for name in names:
-        if name in _REFUSED:
-            raise ValueError(f"the option {name} does not go with rows, each of which has one result")
-    if sum(name in ("-f", "--format") for name in names) > 1:
-        raise ValueError("several formats do not go with rows, each of which has one result")
+    for option in options:
+        if option.split("=", 1)[0] in _REFUSED:
+            raise ValueError(f"the option {option.split('=', 1)[0]} does not go with rows, each of which has its own results")
     for name in ("--key-column", "--name-column", "--headers-column", "--process-column"):
-        value = next((o.split("=", 1)[1] for o in options if o.startswith(name + "=")), None)
-        if value is None and name in names[:-1]:
-            value = options[names.index(name) + 1]
-        if value is not None and value not in columns and value != "url":
-            raise ValueError(f"{name} names '{value}', which is not among columns, so that kf would not get it")
+        for value in _given(options, name)[-1:]:
+            if value not in columns and value != "url":
+                raise ValueError(f"{name} names '{value}', which is not among columns, so that kf would not get it")
 
 
-def _with_results(frame: Any, results: Sequence[Sequence[Any]], prefix: str) -> Any:
+def _variants(options: Sequence[str]) -> List[Optional[str]]:
+    """Returns the variant of each result of a row, in the order of kf's answers: a variant is there for each format."""
+
+    def encodes(text: str) -> bool:
+        return text.rsplit("|>", 1)[-1].strip().startswith("encode:")
+
+    widths = {int(width) for width in ",".join(_given(options, "--widths")[-1:]).split(",") if width.isdecimal()}
+    named = [text.partition("=") for text in _given(options, "--variant")]
+    texts = [(str(width), "") for width in sorted(widths)] or [(name, text) for name, _, text in named] or [(None, "")]
+    formats = len(set(_given(options, "-f", "--format"))) or 1
+    start = any(encodes(text) for text in _given(options, "-p", "--process")[-1:])
+    return [name for name, text in texts for _ in range(1 if start or encodes(text) else formats)]
+
+
+def _with_results(frame: Any, results: Sequence[Sequence[_Result]], prefix: str) -> Any:
     import pandas  # here alone, so that rows need no pandas
 
     kinds = {"string": object, "int": "Int32", "bigint": "Int64"}
-    columns = zip(*results) if results else [()] * len(RESULT_COLUMNS)
+    if results and len(results[0]) > 1:
+        frame = frame.iloc[[place for place, of_row in enumerate(results) for _ in of_row]]
+    columns = zip(*chain.from_iterable(results)) if results else [()] * len(RESULT_COLUMNS)
     made = {
         prefix + name: pandas.Series(list(column), index=frame.index, dtype=kinds[kind])
         for (name, kind), column in zip(RESULT_COLUMNS.items(), columns)
@@ -247,32 +281,50 @@ class _Batch:
 
 
 class _Recorder:
-    """Makes the line that kf gets of a row, or the result of a row that kf need not see."""
+    """Makes the line that kf gets of a row, or the results of a row that kf need not see."""
 
-    def __init__(self, url: str, columns: Sequence[str]):
+    def __init__(self, options: Sequence[str], url: str, columns: Sequence[str]):
+        _checked(options, columns)
         if "url" in columns and url != "url":
             raise ValueError("kf gets the URL as the member 'url', so that no other column can have this name")
-        self.url, self.columns = url, [name for name in columns if name != url]
+        self.options, self.variants = options, _variants(options)
+        self.columns = [url, *(name for name in columns if name != url)]
+        self.others = self.columns[1:]
+
+    def with_columns(self, rows: Iterable[Mapping[str, Any]], most: int) -> Iterator[Mapping[str, Any]]:
+        """Returns the rows. Raises ValueError if none of the first ones, `most` of them, has one of the columns."""
+        missing, first, rows = set(self.columns), [], iter(rows)
+        for row in rows:
+            first.append(row)
+            missing.difference_update(row)
+            if not missing or len(first) == most:
+                break
+        if missing and first:
+            raise ValueError(f"no row has the column {min(missing)!r} ({len(first)} read); the first has {list(first[0])}")
+        return chain(first, rows)
 
     def __call__(self, row: Mapping[str, Any]) -> Any:
-        return self._record(row.get(self.url), [row.get(name) for name in self.columns])
+        return self._record(row.get(self.columns[0]), [row.get(name) for name in self.others])
 
     def of_frame(self, frame: Any) -> Iterator[Any]:
-        others = zip(*(frame[name].tolist() for name in self.columns)) if self.columns else iter(lambda: (), None)
-        for url, values in zip(frame[self.url].tolist(), others):
+        others = zip(*(frame[name].tolist() for name in self.others)) if self.others else iter(lambda: (), None)
+        for url, values in zip(frame[self.columns[0]].tolist(), others):
             yield self._record(url, values)
 
     def _record(self, url: Any, values: Sequence[Any]) -> Any:
         if not isinstance(url, str):
-            return _failed(f"the column {self.url} has no string")
+            return self._failed(f"the column {self.columns[0]} has no string")
         if not values:
             # Most URLs are a line as they are, which costs kf and this process half of an object.
             return url + "\n" if _PLAIN_URL(url) else '{"url":%s}\n' % json.dumps(url)
         try:
-            plain = {name: value for name, value in zip(self.columns, map(_plain, values)) if value is not None}
+            plain = {name: value for name, value in zip(self.others, map(_plain, values)) if value is not None}
             return json.dumps({"url": url, **plain}, allow_nan=False, default=_plain) + "\n"
         except (TypeError, ValueError, RecursionError) as error:
-            return _failed(f"the row cannot be written as JSON: {error}")
+            return self._failed(f"the row cannot be written as JSON: {error}")
+
+    def _failed(self, reason: str) -> List[_Result]:
+        return [("failed", *[None] * 8, 0, reason, None, None, variant) for variant in self.variants]
 
 
 def _plain(value: Any) -> Any:
@@ -292,56 +344,55 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is no value of JSON")
 
 
-def _failed(reason: str) -> Tuple[Any, ...]:
-    return ("failed", *[None] * 8, 0, reason, None, None)
-
-
-def _result(answer: Dict[str, Any]) -> Tuple[Any, ...]:
+def _result(answer: Dict[str, Any]) -> _Result:
     get = answer.get
     error = get("error")
     message, code = (error.get("message"), error.get("code")) if error else (None, None)
     return (
         *(answer["status"], get("path"), get("output"), get("format"), get("width"), get("height"), get("bytes")),
-        *(get("sha256"), get("http_status"), get("attempts"), message, code, get("final_url")),
+        *(get("sha256"), get("http_status"), get("attempts"), message, code, get("final_url"), get("variant")),
     )
 
 
 def _answers(
-    entries: Iterable[Tuple[Any, Any]],
-    options: Sequence[str],
+    entries: Iterable[Tuple[Any, Any, bool]],
+    record: _Recorder,
     window: int,
     timeout: float,
     kf: Optional[str],
     has_room: Callable[[], bool] = lambda: True,
-) -> Iterator[Tuple[Any, Tuple[Any, ...]]]:
-    """Sends the lines of the entries to kf, and yields each token with its result, by arrival.
+) -> Iterator[Tuple[Any, List[_Result]]]:
+    """Sends the lines of the entries to kf, and yields each token with its results, by arrival.
 
-    An entry is a token and a line, or a token and a result, which is passed on. Reads no entry without room.
+    An entry is a token, its line or its results, which are passed on, and whether the next entry is at hand. Otherwise that
+    one may be long in coming, so that it is not read before kf has taken the lines. Reads no entry without room.
     """
     process: Optional[_Process] = None
-    unanswered: Dict[int, Any] = {}
+    unanswered: Dict[int, Tuple[Any, List[_Result]]] = {}  # each token with its results so far
     number, is_open, source = 0, True, iter(entries)
     try:
         while is_open or unanswered:
             ready: List[Tuple[Any, Any]] = []
             since = time.monotonic()
             while is_open and len(unanswered) < window and len(ready) < window and has_room():
-                if process and not unanswered:
-                    process.since = since
-                if process and (len(process.outgoing) >= _FLUSH or time.monotonic() - since > _PATIENCE):
+                if process and (process.is_full or time.monotonic() - since > _PATIENCE):
                     break
                 entry = next(source, None)
                 if entry is None:
                     is_open = False
                     break
-                token, line = entry
-                if not isinstance(line, str):
+                token, line, has_next = entry
+                if isinstance(line, str):
+                    process = process or _Process(record.options, kf)
+                    if not unanswered:
+                        process.since = time.monotonic()
+                    number += 1
+                    unanswered[number] = token, []
+                    process.outgoing += line.encode("ascii")
+                else:
                     ready.append((token, line))
-                    continue
-                number += 1
-                unanswered[number] = token
-                process = process or _Process(options, kf)
-                process.outgoing += line.encode("ascii")
+                if process and not (has_next and len(process.outgoing) < _FLUSH):
+                    process.write()
             yield from ready
             if process is None:
                 continue
@@ -353,7 +404,12 @@ def _answers(
                     raise process.error(f"kf answered line {place}, which has no row that waits")
                 if not isinstance(error, (dict, type(None))):
                     raise process.error(f"kf gave line {place} an error that is no object")
-                yield unanswered.pop(place), _result(answer)
+                token, results = unanswered[place]
+                if answer.get("variant") != record.variants[len(results)]:
+                    raise process.error(f"kf answered line {place} with the variant {answer.get('variant')}, which is not next")
+                results.append(_result(answer))
+                if len(results) == len(record.variants):
+                    yield unanswered.pop(place)
             if process.has_ended and (unanswered or is_open):
                 raise process.ended(len(unanswered))
         if process is not None:
@@ -386,6 +442,7 @@ class _Process:
         self.since = time.monotonic()  # the last answer, or the first row after all were answered
         self.outgoing = bytearray()
         self.has_ended = False
+        self.is_full = False  # the pipe to kf
         self._incoming = b""
         self._was_small = False
         self._messages: deque = deque(maxlen=_MESSAGES)
@@ -403,15 +460,15 @@ class _Process:
 
     def exchange(self, timeout: float, waits: int, ends: bool) -> Iterator[Dict[str, Any]]:
         """Writes and reads what the pipes take and have. Waits for room for lines, and for answers to `waits` rows."""
-        self._write(ends)
+        self.write(ends)
         deadline = self.since + timeout
         if waits and self._was_small:
             time.sleep(min(waits * _GATHERING, timeout))
         while True:
-            is_blocked = len(self.outgoing) > 0 and self.child.stdin is not None
+            is_blocked = self.is_full
             for descriptor, _ in self._wait(deadline, waits > 0 or is_blocked):
                 if descriptor == self._input:
-                    self._write(ends)
+                    self.write(ends)
                 elif descriptor == self._errors:
                     self._read_messages()
                 else:
@@ -429,7 +486,8 @@ class _Process:
             raise self.error("kf made no progress until the timeout")
         return sorted(events, key=lambda event: event[0] == self._output)  # answers last: their reader may stop here
 
-    def _write(self, ends: bool) -> None:
+    def write(self, ends: bool = False) -> None:
+        """Writes what the pipe takes of `outgoing`. Then `is_full` says whether something is left."""
         if self.child.stdin is None:
             self.outgoing.clear()
             return
@@ -438,12 +496,14 @@ class _Process:
                 del self.outgoing[: os.write(self._input, self.outgoing)]
         except BlockingIOError:
             self._poll.register(self._input, select.POLLOUT)
+            self.is_full = True
             return
         except BrokenPipeError:  # kf has ended or will; its status and messages say why
             self.outgoing.clear()
             ends = True
-        with suppress(KeyError):  # it is there only while the pipe is full
+        if self.is_full:
             self._poll.unregister(self._input)
+            self.is_full = False
         if ends:
             self.child.stdin.close()
             self.child.stdin = None

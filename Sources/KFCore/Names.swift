@@ -94,6 +94,7 @@ public typealias ShardNames = KFLists.ShardNames
 // Remotes.
 public typealias CacheLayer = KFRemote.CacheLayer
 public typealias CacheLayerAnswer = KFRemote.CacheLayerAnswer
+public typealias CacheLayerBlob = KFRemote.CacheLayerBlob
 public typealias CacheLayerBody = KFRemote.CacheLayerBody
 public typealias CacheLayerRequest = KFRemote.CacheLayerRequest
 public typealias RemoteCacheLayer = KFRemote.RemoteCacheLayer

@@ -12,8 +12,10 @@ protocol BlobServer: Sendable {
     var hasCollections: Bool { get }
     /// The reason when a blob cannot be written because its place is missing.
     var absence: String { get }
-    /// Adds what proves the sender's identity.
-    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest)
+    /// Adds what proves the sender's identity. `blob` is nil for a request without a body.
+    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest?)
+    /// Returns the URL of a page of the server's list, and what precedes a blob's path there; nil if it cannot list.
+    func list(after token: String?) -> (url: String, prefix: String)?
     /// Returns what follows the reason of a refusal: its cause, where it is known. Begins with a semicolon, or is empty.
     func advice(on status: Int, _ head: ResponseHead, isWrite: Bool) -> String
 }
@@ -33,7 +35,9 @@ struct WebServer: BlobServer {
         name = address.root.dropLast() + url.trimmedPath
     }
 
-    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest) {}
+    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest?) {}
+
+    func list(after token: String?) -> (url: String, prefix: String)? { nil }
 
     func advice(on status: Int, _ head: ResponseHead, isWrite: Bool) -> String { "" }
 }

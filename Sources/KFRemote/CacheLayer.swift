@@ -42,6 +42,9 @@ public protocol CacheLayer: AnyObject, Sendable {
     func start(_ requests: [CacheLayerRequest])
     /// Gives up requests that have been answered otherwise. The layer may end them or not.
     func cancel(_ requests: [CacheLayerRequest])
+    /// Passes each blob of the layer to `take`, in any order. Other files are passed over. The default throws
+    /// `remoteIsUnavailable` (3017), as a server that cannot list does.
+    func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError)
     /// Releases connections. A later `start` makes new ones.
     func shutdown()
 }
@@ -53,6 +56,9 @@ extension CacheLayer {
         "\(self.name)/\(CacheLayerRequest.path(of: kind, name))"
     }
     public func cancel(_ requests: [CacheLayerRequest]) {}
+    public func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError) {
+        throw .cannotList(name, "this store cannot list")
+    }
     public func shutdown() {}
 }
 
@@ -197,6 +203,9 @@ public final class CacheLayerRequest: Sendable {
 
     /// Tells that the layer is at work on this request. A layer that shows no sign of work for a while counts as dead.
     public func noteActivity() { remote.noteActivity() }
+
+    /// Tells of something that keeps other users from the remote, or this one from a part of it.
+    func warn(_ problem: String) { remote.warn(problem) }
 
     /// Ends the request. Only the first end counts.
     public func end(_ answer: CacheLayerAnswer) { Self.end([(self, answer)]) }

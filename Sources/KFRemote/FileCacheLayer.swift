@@ -39,6 +39,23 @@ final class FileCacheLayer: CacheLayer {
         }
     }
 
+    func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError) {
+        do throws(StorageError) {
+            try await pool.run { [directory] () throws(StorageError) in
+                for kind in [CacheLayerRequest.Kind.entry, .object] {
+                    for number in UInt8.min...UInt8.max {
+                        let folder = "\(kind.rawValue)/\(number.digits(2, radix: 16))"
+                        try directory.eachFile(in: "kf1/\(folder)") { name, size in
+                            CacheLayerBlob(path: "\(folder)/\(name)", bytes: size).map(take)
+                        }
+                    }
+                }
+            }
+        } catch {
+            throw .cannotList(name, error.message)
+        }
+    }
+
     private func answer(_ request: CacheLayerRequest) -> CacheLayerAnswer {
         let path = RemoteLayout.path(of: request.kind, request.name)
         do throws(StorageError) {
@@ -49,7 +66,7 @@ final class FileCacheLayer: CacheLayer {
                 return try write(body, to: path, replaces: replaces, request) ? .done : .exists
             }
         } catch {
-            return Self.answer(to: error, request)
+            return answer(to: error, request, path)
         }
     }
 
@@ -72,7 +89,7 @@ final class FileCacheLayer: CacheLayer {
     private func write(
         _ body: CacheLayerBody, to path: String, replaces: Bool, _ request: CacheLayerRequest
     ) throws(StorageError) -> Bool {
-        try directory.write(path, replaces: replaces) { target throws(StorageError) in
+        try directory.write(path, replaces: replaces, warn: request.warn) { target throws(StorageError) in
             request.noteActivity()
             switch body {
             case .bytes(let bytes): try bytes.withBytes { bytes throws(StorageError) in try target.write(bytes) }
@@ -81,10 +98,16 @@ final class FileCacheLayer: CacheLayer {
         }
     }
 
-    private static func answer(to error: StorageError, _ request: CacheLayerRequest) -> CacheLayerAnswer {
+    private func answer(to error: StorageError, _ request: CacheLayerRequest, _ path: String) -> CacheLayerAnswer {
         guard case .system(_, _, let code) = error else { return .refusedBlob(error.message) }
         switch code {
-        case EACCES, EPERM, EROFS, ENOSPC, EDQUOT: return .refused(error.message)
+        case EACCES where !request.isWrite && directory.holds(path):
+            // A file of a writer whose umask shuts others out. The other files may be readable, and it can be replaced.
+            request.warn("\(error.message)\(directory.cure)")
+            if case .check = request.operation { return .done }
+            return .refusedBlob(error.message)
+        case EACCES, EPERM: return .refused("\(error.message)\(directory.cure)")
+        case EROFS, ENOSPC, EDQUOT: return .refused(error.message)
         case EFBIG, ELOOP, EXDEV, EISDIR, ENOTDIR: return .refusedBlob(error.message)
         default: return .failed(error.message)
         }

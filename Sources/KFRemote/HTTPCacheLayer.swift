@@ -72,7 +72,14 @@ final class HTTPCacheLayer: CacheLayer {
         "\(self.name)/\(RemoteLayout.path(of: kind, name))"
     }
 
-    private var engine: TransferEngine {
+    /// Returns the request for a page of the server's list.
+    func listing(_ url: String) -> TransferRequest {
+        var request = TransferRequest(url: url, terms: reading)
+        server.sign(&request, for: nil)
+        return request
+    }
+
+    var engine: TransferEngine {
         work.withLock { work in
             if let engine = work.engine { return engine }
             var configuration = EngineConfiguration()

@@ -64,6 +64,8 @@ package final class Remote: Sendable {
 
     package func noteActivity() { lastActivity.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed) }
 
+    func warn(_ problem: String) { report(.excludes(problem)) }
+
     func finish(_ answers: [(request: CacheLayerRequest, answer: CacheLayerAnswer)]) {
         noteActivity()
         var changes: [RemoteHealth.Change] = []
@@ -80,7 +82,7 @@ package final class Remote: Sendable {
                 switch change {
                 // The requests in flight have become pointless.
                 case .rests, .refusesReading: left += duty.takeAll()
-                case .uploadsRest, .isBack, .refusesWriting, .asksForRest: break
+                case .uploadsRest, .isBack, .refusesWriting, .asksForRest, .excludes: break
                 }
             }
         }

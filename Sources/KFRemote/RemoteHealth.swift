@@ -27,6 +27,8 @@ package struct RemoteHealth: Sendable {
         case refusesWriting(String)
         /// The remote asked for no uploads for that long.
         case asksForRest(Duration)
+        /// Some of the users of the remote cannot use a part of it, for the stated reason.
+        case excludes(String)
     }
 
     /// Whether uploads may start.

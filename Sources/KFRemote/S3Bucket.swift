@@ -1,11 +1,15 @@
 import KFNetwork
 import KFStorage
+import KFSystem
 import KFTerms
 
 /// An S3 bucket: `s3:` remotes.
 struct S3Bucket: BlobServer {
     let name: String
     let address: RemoteAddress
+    /// The path of the bucket below the root, and what precedes each key of a blob.
+    private let bucket: String
+    private let keys: String
     /// Nil without keys: a public bucket can be read.
     let signing: AWSSigning?
     var credentials: Credentials? { nil }
@@ -14,8 +18,8 @@ struct S3Bucket: BlobServer {
 
     init(_ url: RemoteURL, _ environment: [String: String]) throws(KingfisherError) {
         // A port makes it no bucket.
-        let bucket = url.authority
-        guard !bucket.isEmpty, bucket.utf8.allSatisfy({ Self.isPlain($0) && $0 != UInt8(ascii: "/") }) else {
+        let name = url.authority
+        guard !name.isEmpty, name.utf8.allSatisfy({ Self.isPlain($0) && $0 != UInt8(ascii: "/") }) else {
             throw RemoteURL.invalid("an s3: address begins with a bucket, as in s3://bucket/prefix")
         }
         // libcurl signs a path as it is given, so it must not need to be encoded.
@@ -36,8 +40,10 @@ struct S3Bucket: BlobServer {
         let place = try RemoteURL(
             endpoint ?? "https://s3.\(region).amazonaws.com", of: "AWS_ENDPOINT_URL", schemes: ["http", "https"])
         guard !place.host.isEmpty else { throw RemoteURL.invalid("AWS_ENDPOINT_URL has no host") }
-        name = "s3://\(url.host)\(url.trimmedPath)"
-        address = RemoteAddress(place, prefix: "\(place.prefix)\(bucket)/\(url.prefix)")
+        self.name = "s3://\(url.host)\(url.trimmedPath)"
+        bucket = place.prefix + name
+        keys = url.prefix + "kf1/"
+        address = RemoteAddress(place, prefix: "\(bucket)/\(url.prefix)")
         if let key = value("AWS_ACCESS_KEY_ID"), let secret = value("AWS_SECRET_ACCESS_KEY") {
             signing = AWSSigning(
                 accessKey: key, secretKey: secret, sessionToken: value("AWS_SESSION_TOKEN"), region: region)
@@ -51,16 +57,28 @@ struct S3Bucket: BlobServer {
     }
 
     /// The signature covers the digest of the body, or of nothing.
-    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest) {
+    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest?) {
         guard let signing else { return }
         request.signing = signing
         let digest =
-            switch blob.operation {
-            case .write where blob.kind == .object: blob.name
-            case .write(.bytes(let bytes), _): bytes.withUnsafeBytes { SHA256.hash($0) }.hex
-            case .write, .read, .check: Self.digestOfNothing
+            switch (blob?.operation, blob?.kind, blob?.name) {
+            case (.write, .object, let name?): name
+            case (.write(.bytes(let bytes), _), _, _): bytes.withUnsafeBytes { SHA256.hash($0) }.hex
+            default: Self.digestOfNothing
             }
         request.headers.append(("x-amz-content-sha256", digest))
+    }
+
+    /// The parameters are in the order in which they are signed.
+    func list(after token: String?) -> (url: String, prefix: String)? {
+        func encoded(_ text: String) -> String {
+            text.utf8.reduce(into: "") { text, byte in
+                let isUnreserved = Self.isPlain(byte) && byte != UInt8(ascii: "/")
+                text += isUnreserved ? String(Unicode.Scalar(byte)) : PercentCoding.encode(byte)
+            }
+        }
+        let from = token.map { "continuation-token=\(encoded($0))&" } ?? ""
+        return ("\(address.root)\(bucket)?\(from)list-type=2&prefix=\(encoded(keys))", keys)
     }
 
     private static let digestOfNothing = SHA256.hash(UnsafeRawBufferPointer(start: nil, count: 0)).hex

@@ -14,11 +14,6 @@ extension EndToEnd {
         }
 
         private static let all = "dhash,entropy,mean,sharpness,color,transparent,frames"
-        /// The python that has numpy, Pillow and imagehash.
-        private static let python = ProcessInfo.processInfo.environment["KF_PYTHON"] ?? "python3"
-        private static let hasReference = Task {
-            try? await Tool.run(python, "-c", "import imagehash, numpy, PIL").status == 0
-        }
 
         private func objects(_ text: [String]) throws -> [[String: Any]] {
             try text.map { line in
@@ -35,7 +30,7 @@ extension EndToEnd {
             "Measures are those of numpy, Pillow and imagehash",
             .enabled(if: Corpora.has("photos"), "\(Corpora.absence)"),
             .enabled("numpy, Pillow or imagehash is missing; KF_PYTHON names a python that has them") {
-                await hasReference.value == true
+                await DataSet.hasPackage("imagehash, numpy, PIL")
             })
         func reference() async throws {
             let files = ["photos", "exif-orientation", "jpeg-ref"].flatMap(Corpora.files).map(\.path).filter { path in
@@ -46,7 +41,7 @@ extension EndToEnd {
             let script = PackageRoot.url.appending(path: "Tests/EndToEnd/measures.py").path
             var (compared, near) = (0, 0)
             for file in files {
-                let expected = try await Tool.run(Self.python, script, file)
+                let expected = try await Tool.run(DataSet.python, script, file)
                 // Pillow refuses some of the JPEGs.
                 guard expected.status == 0, let values = try objects(expected.outputLines).first else { continue }
                 let result = try await kf.run("fetch", file, "--json", "--measure", Self.all)

@@ -51,6 +51,7 @@ extension EndToEnd {
             "StrangerListTests": ["headers-column", "key-column", "name-column", "process-column"],
             "PrefetchProgressTests": ["progress"],
             "PrefetchTests": ["jobs"],
+            "RemoteListingTests": ["remote"],
             "RemoteFailureTests": ["remote", "remote-dropped", "remote-required", "remote-wait", "remote-write"],
             "ReportTests": ["thumbnails"],
             "TLSFaultTests": ["cacert", "trusted-host"],

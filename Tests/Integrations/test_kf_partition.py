@@ -20,6 +20,7 @@ import unittest
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2] / "Sources/Integrations")]
 import skips  # noqa: E402
@@ -165,6 +166,64 @@ class Rows(Case):
                 answered.append(row)
         self.assertEqual(len(answered), 5)
 
+    def test_a_row_is_sent_while_the_input_waits_for_its_next_one(self):
+        with Origin() as origin:
+
+            def rows():
+                for place in range(3):
+                    yield {"url": f"{origin.address}/{place}.jpg"}
+                    origin.wait_for_requests(place + 1)
+
+            self.assertEqual(len(list(fetch(rows(), self.options, kf=KF))), 3)
+
+    def test_a_wait_for_the_input_is_no_timeout(self):
+        program = self.program(
+            """
+            for number, line in enumerate(sys.stdin, 1):
+                time.sleep(0.05)
+                print(json.dumps({"line": number, "status": "fetched"}), flush=True)
+            """
+        )
+        clock, real = [0], time.monotonic
+
+        def rows():
+            yield {"url": "http://h/"}
+            clock[0] += 1000
+            yield {"url": "http://h/"}
+
+        with mock.patch("time.monotonic", lambda: real() + clock[0]):
+            self.assertEqual(len(list(fetch(rows(), window=1, timeout=LIMIT, kf=program))), 2)
+
+    def test_each_variant_has_a_row(self):
+        with Origin() as origin:
+            names = ["1.jpg", "none.jpg", "1.jpg", None]
+            rows = [{"url": name and f"{origin.address}/{name}", "id": place} for place, name in enumerate(names)]
+            for options, variants in (
+                (["--variant", "b=resize:10x", "--variant=a=resize:5x|>encode:png", "-f", "webp", "-fjpeg"], ["b", "b", "a"]),
+                (["--widths", "20,3,20", "--format=webp", "-f", "webp"], ["3", "20"]),
+                (["-f", "png", "-f", "webp"], [None, None]),
+            ):
+                for ordered in (False, True):
+                    with self.subTest(options=options, ordered=ordered):
+                        results = list(fetch(rows, [*self.options, *options], kf=KF, ordered=ordered))
+                        for place in range(4):
+                            made = [row for row in results if row["id"] == place]
+                            self.assertEqual([row["variant"] for row in made], variants)
+                            self.assertEqual({row["error"] is None for row in made}, {place in (0, 2)})
+                        if ordered:
+                            self.assertEqual([row["id"] for row in results], sorted(list(range(4)) * len(variants)))
+            widths = [row["width"] for row in fetch(rows[:1], [*self.options, "--widths", "20,3"], kf=KF)]
+            self.assertEqual(widths, [3, 20])
+
+    def test_a_column_that_no_row_has_is_an_error_before_kf_starts(self):
+        rows = ({"picture": f"http://h/{place}", **({"size": 3} if place == 5 else {})} for place in itertools.count())
+        for arguments in ({}, {"url": "picture", "columns": ["id"]}, {"url": "picture", "columns": ["size"]}):
+            with self.subTest(arguments=arguments), self.assertRaisesRegex(ValueError, "no row has the column '(url|id|size)'"):
+                next(fetch(rows, kf="/nonexistent", window=5, **arguments))
+        program = self.program("for line in sys.stdin: print(json.dumps({'line': 1, 'status': 'fetched', 'path': line}))")
+        sparse = [{"url": "http://h/"}, {"url": None, "size": 3}]
+        self.assertEqual([row["status"] for row in fetch(sparse, columns=["size"], kf=program, ordered=True)], ["fetched", "failed"])
+
     def test_only_named_columns_reach_kf_in_forms_that_json_has(self):
         class Scalar:  # as those of numpy
             def __init__(self, value):
@@ -254,10 +313,11 @@ class Bounds(Case):
                 print(json.dumps({"line": number, "status": "fetched", "pad": "x" * 500}), flush=True)
             """
         )
-        results = fetch(({"url": "http://h/"} for _ in range(3000)), window=500, timeout=0.5, kf=program)
+        results = fetch(({"url": "http://h/"} for _ in range(3000)), window=500, timeout=LIMIT, kf=program)
         next(results)
-        time.sleep(1)  # longer than the timeout: it counts only while kf is waited for
-        self.assertEqual(len(list(results)), 2999)
+        # Longer than the timeout: it counts only while kf is waited for.
+        with mock.patch("time.monotonic", lambda now=time.monotonic: now() + 1000):
+            self.assertEqual(len(list(results)), 2999)
 
 
 class Failures(Case):
@@ -353,6 +413,7 @@ class Failures(Case):
         self.fails("sys.stdin.readline(); " + line % "'x'" + "time.sleep(60)", "answered line x", None)
         self.fails("sys.stdin.readline(); " + line % "[1]" + "time.sleep(60)", "answered line", None)
         self.fails("sys.stdin.readline(); " + line % 1, "left", 0)
+        self.fails("sys.stdin.readline(); " + line % "1, 'variant': 'small'" + "time.sleep(60)", "variant small, which is not next", None)
         error = "print(json.dumps({'line': 1, 'status': 'failed', 'error': 'boom'}), flush=True); time.sleep(60)"
         self.fails("sys.stdin.readline(); " + error, "error that is no object", None)
         self.fails("print('[' * 200000, flush=True); time.sleep(60)", "no answer", None)
@@ -364,9 +425,9 @@ class Failures(Case):
         with self.assertRaisesRegex(KFError, "no progress"):
             list(fetch([{"url": "http://h/"}], timeout=0.5, kf=program))
 
-    def test_what_gives_rows_no_result_or_several_is_refused(self):
+    def test_options_that_give_rows_no_results_are_refused(self):
         rows = [{"url": "http://h/", "id": 1}]
-        for options in (["--shard", "0/2"], ["--variant=a=blur:2"], ["-f", "png", "-f", "webp"], ["--key-column", "id"]):
+        for options in (["--shard", "0/2"], ["--srcset=a.html"], ["--shards", "x"], ["--key-column", "id"]):
             with self.subTest(options=options), self.assertRaises(ValueError):
                 list(fetch(rows, options, kf=KF))
         for arguments in ((rows, "--jobs 3"), (rows[0],), (rows, [], "id")):
@@ -541,6 +602,34 @@ class Frames(Case):
         self.assertEqual(list(result["kf_status"]), ["fetched"] * 9)
         self.assertEqual(list(result["picture"]), list(frame["picture"]))
         self.assertEqual(len(map_frame(frame[:0], url="picture", kf="/nonexistent")), 0)
+
+    def test_each_variant_has_a_row_of_the_frame(self):
+        with Origin() as origin:
+            urls = [f"{origin.address}/1.jpg", None, f"{origin.address}/none.jpg"]
+            frame = pandas.DataFrame({"url": urls, "id": [5, 6, 7]}, index=[1, 1, 9])
+            result = map_frame(frame, [*self.options, "--widths", "3,20"], kf=KF)
+        self.assertEqual(list(result.index), [1, 1, 1, 1, 9, 9])
+        self.assertEqual(list(result["id"]), [5, 5, 6, 6, 7, 7])
+        self.assertEqual(list(result["variant"]), ["3", "20"] * 3)
+        self.assertEqual(list(result["width"].dropna()), [3, 20])
+        empty = map_frame(frame[:0], ["--widths", "3,20"], kf="/nonexistent")
+        self.assertEqual((list(empty.columns), len(empty)), (list(result.columns), 0))
+
+    def test_the_last_row_of_a_frame_is_sent_while_the_next_frame_is_waited_for(self):
+        with Origin() as origin:
+
+            def frames():
+                for place in range(3):
+                    urls = [f"{origin.address}/{place}-{row}.jpg" for row in range(5)]
+                    yield pandas.DataFrame({"url": [*urls, None]})
+                    origin.wait_for_requests(5 * (place + 1))
+
+            self.assertEqual([len(result) for result in map_frames(frames(), self.options, kf=KF)], [6] * 3)
+
+    def test_a_frame_without_a_column_is_an_error(self):
+        for columns, frame in (([], {"picture": ["x"]}), (["id"], {"url": ["x"]}), ([], {"picture": []})):
+            with self.subTest(columns=columns), self.assertRaisesRegex(ValueError, "no column '(url|id)'; it has"):
+                map_frame(pandas.DataFrame(frame), columns=columns, kf="/nonexistent")
 
     def test_a_frame_larger_than_the_backlog(self):
         program = self.program(

@@ -90,6 +90,10 @@ extension Options {
     static let remote = Option(
         "remote", .cache, value: "URL", .each(.text), secret: .userInfo, decidesEntry: true,
         help: "Look in this shared cache too after a miss: http(s)://, s3://BUCKET or file://")
+    static let countedRemote = Option(
+        "remote", .cache, value: "URL", .each(.text(needs: "an address")), excludes: [reset.name, maxSize.name],
+        commandLineAlone: true, homonym: true, secret: .userInfo,
+        help: "Count what this remote has, in place of the cache")
     static let remoteWrite = Option(
         "remote-write", .cache, .flag, excludes: [readOnly.name, offline.name, onlyFromCache.name],
         help: "Upload what was fetched to the first --remote")

@@ -13,11 +13,7 @@ struct CachePushCommand: Sendable {
         selection = try EntrySelection(arguments)
         isDryRun = try arguments[Options.pushDryRun]
         progress = ProgressBar.Style(try arguments[Options.progress], quiet: try arguments[Options.quiet])
-        var transfer = TransferOptions()
-        transfer.proxy = try arguments[Options.proxy]
-        transfer.caFile = try arguments[Options.cacert]
-        transfer.trustedHosts = Set(try arguments[Options.trustedHost])
-        remotes = try RemoteSettings(pushing: arguments, transfer)
+        remotes = try RemoteSettings(pushing: arguments)
     }
 
     func run() -> ExitStatus {

@@ -88,13 +88,18 @@ enum CommandTable {
 
     private static let cacheStat = CommandSpec(
         "cache", "stat", summary: "Show cache statistics",
-        options: [Options.reset.spec, Options.comparedSize.spec]
+        options: [
+            Options.reset.spec, Options.comparedSize.spec, Options.countedRemote.spec, Options.proxy.spec,
+            Options.cacert.spec, Options.trustedHost.spec,
+        ]
             + Options.common(quiet: "Print one line", verbose: "Show all hosts, exact counts and disk space"),
-        examples: ["kf cache stat", "kf cache stat --json -v"],
+        examples: ["kf cache stat", "kf cache stat --json -v", "kf cache stat --remote file:///mnt/cache"],
         details: [
             "Hits and misses are lower bounds: a process that cannot write to the index when it ends is not counted.",
             "-q prints one line. -v shows all hosts, counts expired entries exactly, and measures the disk space of the "
                 + "files; with a million entries that takes some tenths of a second.",
+            "--remote counts the entries and objects of a directory or an S3 bucket, whose list has 1,000 names a request. "
+                + "A web server cannot list, which is an error (status 3).",
         ]
     ) { (arguments) throws(UsageError) in try CacheStatCommand.run(arguments) }
 

@@ -9,16 +9,7 @@ struct RemoteSettings: Sendable {
 
     init(_ arguments: ParsedArguments, _ transfer: TransferOptions) throws(UsageError) {
         let writes = try arguments[Options.remoteWrite]
-        for address in try arguments[Options.remote] {
-            do throws(KingfisherError) {
-                layers.append(
-                    try RemoteCacheLayer.layer(
-                        address, options: transfer, environment: arguments.environment,
-                        creates: writes && layers.isEmpty))
-            } catch {
-                throw UsageError(message: "--remote: \(error.message)")
-            }
-        }
+        layers = try Self.layers(arguments, of: Options.remote, transfer, creates: writes)
         let (isRequired, wait) = (try arguments[Options.remoteRequired], try arguments[Options.remoteWait])
         let dropped = try arguments[Options.remoteDropped].map { path throws(UsageError) in
             try DroppedUploads(path, lists: arguments.operands)
@@ -42,26 +33,37 @@ struct RemoteSettings: Sendable {
     }
 
     /// The settings of `kf cache push`, which has one remote and waits for every upload.
-    init(pushing arguments: ParsedArguments, _ transfer: TransferOptions) throws(UsageError) {
-        let addresses = try arguments[Options.remote]
-        guard let address = addresses.first, addresses.count == 1 else {
-            throw UsageError(message: "'kf cache push' needs one --remote")
-        }
-        let dryRun = try arguments[Options.pushDryRun]
-        do throws(KingfisherError) {
-            layers = [
-                try RemoteCacheLayer.layer(
-                    address, options: transfer, environment: arguments.environment, creates: !dryRun)
-            ]
-        } catch {
-            throw UsageError(message: "--remote: \(error.message)")
-        }
+    init(pushing arguments: ParsedArguments) throws(UsageError) {
+        layers = try Self.layers(arguments, of: Options.remote, creates: try !arguments[Options.pushDryRun])
+        guard layers.count == 1 else { throw UsageError(message: "'kf cache push' needs one --remote") }
         dropped = nil
         apply = { [layers] configuration in
             configuration.remotes = layers
             configuration.writesToRemote = true
             configuration.remoteWait = nil
         }
+    }
+
+    /// Returns the remotes of an option. With `creates`, the first one makes a missing directory.
+    static func layers(
+        _ arguments: ParsedArguments, of option: Option<[String]>, _ transfer: TransferOptions? = nil,
+        creates: Bool = false
+    ) throws(UsageError) -> [any CacheLayer] {
+        let addresses = try arguments[option]
+        var options = KingfisherOptions()
+        if transfer == nil, !addresses.isEmpty { try options.takeNetwork(arguments) }
+        var layers: [any CacheLayer] = []
+        for address in addresses {
+            do throws(KingfisherError) {
+                layers.append(
+                    try RemoteCacheLayer.layer(
+                        address, options: transfer ?? options.request.transfer, environment: arguments.environment,
+                        creates: creates && layers.isEmpty))
+            } catch {
+                throw UsageError(message: "--remote: \(error.message)")
+            }
+        }
+        return layers
     }
 
     /// Completes the file of `--remote-dropped`, after the cache was closed.

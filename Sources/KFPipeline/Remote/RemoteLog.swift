@@ -73,6 +73,7 @@ package final class RemoteLog: Sendable {
         let text = "the remote \(name) \(change.text)"
         // A server that limits the rate asks again and again.
         if case .asksForRest = change { return tellOnce(text, kind: "\(name) asks for a rest") }
+        if case .excludes = change { return tellOnce(text, kind: "\(name) excludes users") }
         fail(text, isFatal: change != .isBack)
     }
 
@@ -91,6 +92,7 @@ extension RemoteHealth.Change {
         case .refusesReading(let reason): "is not used any more: \(reason)"
         case .refusesWriting(let reason): "gets no more uploads: \(reason)"
         case .asksForRest(let span): "gets no uploads for \(span.roundedSeconds) s, as it asks"
+        case .excludes(let reason): "shuts users out: \(reason)"
         }
     }
 }

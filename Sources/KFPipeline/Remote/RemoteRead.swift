@@ -289,7 +289,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
                 noteDamage("an entry whose image is missing", .entry, entry.name, find.remote)
             }
         case .refusedBlob:
-            noteDamage("an image of another length than its entry says", .object, find.object.hex, find.remote)
+            noteDamage("an image that cannot be used", .object, find.object.hex, find.remote)
         case .failed, .refused, .busy:
             tier.log.count(\.errors)
             hasFailed = true

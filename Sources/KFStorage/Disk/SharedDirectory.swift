@@ -20,8 +20,20 @@ package final class SharedDirectory: Sendable {
     /// The open root. It stays open, so that every access is one `openat2`.
     private final class Root: Sendable {
         let directory: FileDescriptor
+        let status: stat
 
-        init(_ directory: consuming FileDescriptor) { self.directory = directory }
+        init(_ directory: consuming FileDescriptor) throws(StorageError) {
+            status = try directory.status()
+            self.directory = directory
+        }
+
+        /// Whether a group shares the directory: what is made there gets its group.
+        var isShared: Bool { status.st_mode & S_ISGID != 0 }
+
+        /// Whether the group has an access to the directory that it has not to a file or folder of it.
+        func shutsOut(_ other: stat, _ access: mode_t) -> Bool {
+            isShared && status.st_mode & access != 0 && (other.st_gid != status.st_gid || other.st_mode & access == 0)
+        }
     }
 
     /// Opens nothing yet. With `creates`, a missing root is created.
@@ -43,10 +55,48 @@ package final class SharedDirectory: Sendable {
         }
     }
 
-    /// Writes a file. Without `replaces`, an existing file is left as it is, and false returned.
+    /// Passes the name and the size of each regular file in a folder to `body`. A missing folder has none.
+    package func eachFile(in folder: String, _ body: (_ name: String, _ size: Int64) -> Void) throws(StorageError) {
+        let root = try opened()
+        do throws(StorageError) {
+            let directory = try open(folder, O_RDONLY | O_DIRECTORY, in: root)
+            for name in FileListing.names(in: try open(folder, O_RDONLY | O_DIRECTORY, in: root)) {
+                guard let status = stat(name, in: directory.raw), status.isRegularFile else { continue }
+                body(name, Int64(status.st_size))
+            }
+        } catch .system(_, _, let code) where code == ENOENT || code == ENOTDIR {}
+    }
+
+    /// Returns whether a file is there, which this user perhaps may not read.
+    package func holds(_ name: String) -> Bool {
+        let parts = name.split(separator: "/")
+        do throws(StorageError) {
+            let folder = try open(parts.dropLast().joined(separator: "/"), O_RDONLY | O_DIRECTORY, in: opened())
+            return faccessat(folder.raw, String(parts.last ?? ""), F_OK, AT_SYMLINK_NOFOLLOW) == 0
+        } catch {
+            return false
+        }
+    }
+
+    /// What gives the group of a shared directory access to all of it, as the end of a message; else empty.
+    package var cure: String {
+        do throws(StorageError) {
+            let root = try opened()
+            guard root.isShared else { return "" }
+            let own = root.status.st_mode & S_IWGRP == 0 ? "chmod g+w '\(path)' and " : ""
+            return " (each user needs 'umask 002', and the owners once: "
+                + "\(own)chmod -R g+rwX '\(path)/\(Self.temporaries[0])')"
+        } catch {
+            return ""
+        }
+    }
+
+    /// Writes a file. Without `replaces`, an existing file is left as it is, and false returned. In a directory that a
+    /// group shares, `warn` is told what is written out of the group's reach.
     @discardableResult
     package func write(
-        _ name: String, replaces: Bool, _ body: (borrowing FileDescriptor) throws(StorageError) -> Void
+        _ name: String, replaces: Bool, warn: (String) -> Void = { _ in },
+        _ body: (borrowing FileDescriptor) throws(StorageError) -> Void
     ) throws(StorageError) -> Bool {
         let root = try opened()
         let parts = name.split(separator: "/").map(String.init)
@@ -60,6 +110,11 @@ package final class SharedDirectory: Sendable {
             temporary, in: temporaries.raw, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o666,
             shown: "\(temporaries.path)/\(temporary)")
         do throws(StorageError) {
+            if root.shutsOut(try file.status(), S_IRGRP) {
+                warn("the group of the directory cannot read \(path)/\(name)\(cure)")
+            } else if root.shutsOut(try folder.status(), S_IWGRP) {
+                warn("the group of the directory cannot write to \(folder.path)\(cure)")
+            }
             try body(file)
             try retry("rename", "\(path)/\(name)") { renameat(temporaries.raw, temporary, folder.raw, last) }
             return true
@@ -73,7 +128,7 @@ package final class SharedDirectory: Sendable {
         try root.withLock { root throws(StorageError) in
             if let root { return root }
             if creates { path.withPath { _ = mkdir($0, 0o777) } }
-            let new = Root(try FileDescriptor.open(path, O_RDONLY | O_DIRECTORY))
+            let new = try Root(try FileDescriptor.open(path, O_RDONLY | O_DIRECTORY))
             if creates { sweep(new) }
             root = new
             return new
