@@ -58,7 +58,7 @@ extension EndToEnd {
             Mistake(
                 "cache stat --older-than 3d", 2,
                 "'kf cache stat' has no option --older-than; it is an option of 'kf cache ls', 'kf cache verify', "
-                    + "'kf cache report', 'kf cache clean' and 'kf cache rm'"),
+                    + "'kf cache report', 'kf cache push', 'kf cache clean' and 'kf cache rm'"),
             Mistake(
                 "--json fetch a.png", 2,
                 "an option comes after the command: kf fetch --json …; 'kf help' lists the commands"),
