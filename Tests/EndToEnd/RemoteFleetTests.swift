@@ -20,6 +20,10 @@ extension EndToEnd {
             let second = try await fleet.prefetch(by: fleet.machine(remote.environment), "--remote", remote.url)
             fleet.expectAll(second)
             #expect(second.asked == 0 && second.ways == ["remote": fleet.count], "\(second.result)")
+            let summary = try #require(try second.result.objects().last)
+            let bytes = (0..<fleet.count).map { fleet.picture($0).count }.reduce(0, +)
+            #expect(summary["from_remote"] as? Int == fleet.count && summary["remote_bytes"] as? Int == bytes)
+            #expect(summary["fetched"] as? Int == 0 && summary["bytes"] as? Int == 0)
             #expect(second.remote == .init(hits: fleet.count) && second.warnings.isEmpty, "\(second.result)")
             // A writer that finds all there stores nothing again.
             let third = try await fleet.prefetch(
