@@ -265,8 +265,7 @@ enum CommandTable {
         details: [
             "Sends the images of which the --remote has no entry, or an older one: originals first, then what was made of them. "
                 + "A push that was cut off goes on when it is repeated. Images of no server, of users (credentials, cookies), "
-                + "and of responses that forbid it are not shared, and those of private addresses only as near as they are. "
-                + "Exit status 1 when an image could not be sent.",
+                + "and of responses that forbid it are not shared. Exit status 1 when an image could not be sent.",
             selection, nothing, hosts,
         ],
         essential: "remote dry-run host tag glob json quiet verbose help"

@@ -212,7 +212,7 @@ struct ItemReport: Sendable {
 
     var facts: ImageFacts? { result?.facts ?? cached?.facts }
 
-    /// What is known of the original, for a data set.
+    /// The facts about the original, for a data set.
     private var original: (measures: ImageMeasures?, sha256: String?)? {
         sample == nil ? nil : result.map { ($0.originalMeasures, $0.originalSHA256) }
     }

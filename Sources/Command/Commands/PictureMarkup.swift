@@ -22,7 +22,7 @@ struct PictureMarkup {
         var sets: [[File]] = []
         for file in files {
             if let index = sets.firstIndex(where: { $0[0].facts.format == file.facts.format }) {
-                // What is narrower than several of the widths is one file.
+                // A source that is narrower than several widths has one file for them.
                 if !sets[index].contains(where: { $0.facts.width == file.facts.width }) { sets[index].append(file) }
             } else {
                 sets.append([file])

@@ -1,7 +1,7 @@
 import KFCore
 import Synchronization
 
-/// What `kf cache stat --remote` counts.
+/// The counts of `kf cache stat --remote`.
 struct RemoteTotals: Sendable {
     let name: String
     var entries: Int64 = 0

@@ -36,7 +36,7 @@ extension KingfisherManager {
         case .success(.image(let image)):
             forgetAnswer(asking.answer, retrieval)
             do throws(KingfisherError) {
-                // What a remote has was not judged before.
+                // The filter has not judged the images of a remote before.
                 if image.response == nil, let refusal = retrieval.refusal(of: image.originalMeasures) {
                     return fail(job, refusal, &turn)
                 }

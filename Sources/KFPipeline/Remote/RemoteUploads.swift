@@ -229,7 +229,7 @@ final class RemoteUploads: Sendable {
 
     enum End: Sendable {
         case uploaded, skipped, dropped, failed
-        /// Of a push: the remote has the image, or lacks it where nothing is to be changed.
+        /// The ends of a push alone: the remote has the image; or a dry run has found that it lacks it.
         case present, lacking
     }
 

@@ -42,7 +42,7 @@ package struct CacheMerger: ~Copyable {
         let count = try source.read { connection throws(StorageError) in try connection.count() }
         let parts = UInt64(max(1, count / Self.part))
         let span = UInt64.max / parts
-        // What was made from an original follows it, so that it is known whether the original is the same here.
+        // Processed images come after all originals: a store refuses one whose original has other bytes here.
         for takesOriginals in [true, false] {
             for part in 0..<parts {
                 // Row numbers are hashes, so rows are spread evenly.

@@ -78,7 +78,7 @@ package final class SharedDirectory: Sendable {
         }
     }
 
-    /// What gives the group of a shared directory access to all of it, as the end of a message; else empty.
+    /// The end of a message: the commands that give the group access to a shared directory. Empty for any other one.
     package var cure: String {
         do throws(StorageError) {
             let root = try opened()

@@ -40,7 +40,7 @@ public final class ShardExporter: PrefetchExporter {
         public init(names: ShardNames = ShardNames()) { self.names = names }
     }
 
-    /// What is written about an image: JSON objects without line breaks.
+    /// The descriptions of an image: JSON objects without line breaks.
     public struct Row: Sendable {
         /// The row of `00000.jsonl`.
         public let line: String
