@@ -24,6 +24,9 @@ import Synchronization
 ///                 case .write(let body, _):
 ///                     await table.set(request.path, try? body.load())
 ///                     request.end(.done)
+///                 case .delete:
+///                     await table.set(request.path, nil)
+///                     request.end(.done)
 ///                 }
 ///             }
 ///         }
@@ -42,8 +45,9 @@ public protocol CacheLayer: AnyObject, Sendable {
     func start(_ requests: [CacheLayerRequest])
     /// Gives up requests that have been answered otherwise. The layer may end them or not.
     func cancel(_ requests: [CacheLayerRequest])
-    /// Passes each blob of the layer to `take`, in any order. Other files are passed over. The default throws
-    /// `remoteIsUnavailable` (3017), as a server that cannot list does.
+    /// Passes each blob of the layer to `take`, in any order. Other files are passed over. A list that is not complete is
+    /// an error, because an object without an entry may be deleted. The default throws `remoteIsUnavailable` (3017), as a
+    /// server that cannot list does.
     func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError)
     /// Releases connections. A later `start` makes new ones.
     func shutdown()
@@ -64,7 +68,7 @@ extension CacheLayer {
 
 /// The answer of a layer to a request.
 public enum CacheLayerAnswer: Sendable, Equatable {
-    /// The blob has been read to its end, exists, or is stored.
+    /// The blob has been read to its end, exists, is stored, or is deleted.
     case done
     /// The blob was not stored, because there is one of this name: the answer to a write that replaces nothing.
     case exists
@@ -139,6 +143,8 @@ public final class CacheLayerRequest: Sendable {
         /// Store the blob. Without `replaces`, a blob of that name may stay as it is; `exists` says so, and has it
         /// verified. Readers must see all of it or nothing.
         case write(CacheLayerBody, replaces: Bool)
+        /// Delete the blob. One that does not exist may be `done` or `absent`.
+        case delete
     }
 
     /// The kind of a blob.
@@ -181,6 +187,13 @@ public final class CacheLayerRequest: Sendable {
     static func path(of kind: Kind, _ name: String) -> String { "\(kind.rawValue)/\(name.prefix(2))/\(name)" }
 
     var isWrite: Bool { if case .write = operation { true } else { false } }
+
+    var isLookUp: Bool {
+        switch operation {
+        case .read, .check: true
+        case .write, .delete: false
+        }
+    }
 
     /// Whether the blob has more than `limit` bytes.
     package var isTooLong: Bool { arrived.withLock { $0.bytes } > limit }

@@ -42,11 +42,12 @@ final class FileCacheLayer: CacheLayer {
     func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError) {
         do throws(StorageError) {
             try await pool.run { [directory] () throws(StorageError) in
+                let now = Timestamp.now()
                 for kind in [CacheLayerRequest.Kind.entry, .object] {
                     for number in UInt8.min...UInt8.max {
                         let folder = "\(kind.rawValue)/\(number.digits(2, radix: 16))"
-                        try directory.eachFile(in: "kf1/\(folder)") { name, size in
-                            CacheLayerBlob(path: "\(folder)/\(name)", bytes: size).map(take)
+                        try directory.eachFile(in: RemoteLayout.root + folder) { name, size, used in
+                            CacheLayerBlob(path: "\(folder)/\(name)", bytes: size, usedAt: used, now: now).map(take)
                         }
                     }
                 }
@@ -64,6 +65,7 @@ final class FileCacheLayer: CacheLayer {
             case .check: return try directory.open(path) == nil ? .absent : .done
             case .write(let body, let replaces):
                 return try write(body, to: path, replaces: replaces, request) ? .done : .exists
+            case .delete: return try directory.remove(path) ? .done : .absent
             }
         } catch {
             return answer(to: error, request, path)
@@ -71,10 +73,10 @@ final class FileCacheLayer: CacheLayer {
     }
 
     private func read(_ path: String, _ request: CacheLayerRequest) throws(StorageError) -> CacheLayerAnswer {
-        guard let file = try directory.open(path) else { return .absent }
-        let size = min(Int64(try file.status().st_size), request.limit + 1)
+        guard let file = try directory.open(path, isUse: !request.remote.isUpkeep) else { return .absent }
+        let size = min(Int64(try file.status().st_size), request.limit)
         let buffer = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: Int(max(1, min(size + 1, 256 << 10))), alignment: 64)
+            byteCount: Int(min(size, 256 << 10)) + 1, alignment: 64)
         defer { buffer.deallocate() }
         while true {
             let count = try file.read(into: buffer)
@@ -101,7 +103,7 @@ final class FileCacheLayer: CacheLayer {
     private func answer(to error: StorageError, _ request: CacheLayerRequest, _ path: String) -> CacheLayerAnswer {
         guard case .system(_, _, let code) = error else { return .refusedBlob(error.message) }
         switch code {
-        case EACCES where !request.isWrite && directory.holds(path):
+        case EACCES where request.isLookUp && directory.holds(path):
             // A file of a writer whose umask shuts others out. The other files may be readable, and it can be replaced.
             request.warn("\(error.message)\(directory.cure)")
             if case .check = request.operation { return .done }

@@ -92,9 +92,11 @@ struct RemoteURL {
                 throw Self.invalid("\(name) has a wrong port")
             }
         }
-        let segments = path.split(separator: "/").map { PercentCoding.decode($0) }
-        guard !segments.contains(".."), !segments.contains(".") else {
-            throw Self.invalid("the path of \(name) must not hold . or ..")
+        // An encoded slash separates as well.
+        let decoded = PercentCoding.decode(path)
+        let segments = decoded.split(separator: "/")
+        guard !segments.contains(".."), !segments.contains("."), !decoded.utf8.contains(0) else {
+            throw Self.invalid("the path of \(name) must not hold ., .. or %00")
         }
     }
 

@@ -42,7 +42,7 @@ struct S3Bucket: BlobServer {
         guard !place.host.isEmpty else { throw RemoteURL.invalid("AWS_ENDPOINT_URL has no host") }
         self.name = "s3://\(url.host)\(url.trimmedPath)"
         bucket = place.prefix + name
-        keys = url.prefix + "kf1/"
+        keys = url.prefix + RemoteLayout.root
         address = RemoteAddress(place, prefix: "\(bucket)/\(url.prefix)")
         if let key = value("AWS_ACCESS_KEY_ID"), let secret = value("AWS_SECRET_ACCESS_KEY") {
             signing = AWSSigning(
@@ -69,24 +69,40 @@ struct S3Bucket: BlobServer {
         request.headers.append(("x-amz-content-sha256", digest))
     }
 
+    // MARK: The list
+
+    var firstPage: BlobPage { page(after: "") }
+    var rootPage: BlobPage { firstPage }
+
+    func contents(of page: BlobPage, _ xml: [UInt8], at now: Timestamp) throws(KingfisherError) -> BlobPage.Contents {
+        guard let list = S3Page(xml) else { throw .cannotList(name, "what the server sent is no list of S3") }
+        let blobs = list.files.compactMap { file in
+            file.key.hasPrefix(keys)
+                ? CacheLayerBlob(
+                    path: file.key.dropFirst(keys.count), bytes: file.size, usedAt: file.modified, now: now) : nil
+        }
+        return BlobPage.Contents(blobs: blobs, pages: list.next.map { [self.page(after: $0)] } ?? [])
+    }
+
     /// The parameters are in the order in which they are signed.
-    func list(after token: String?) -> (url: String, prefix: String)? {
+    private func page(after token: String) -> BlobPage {
         func encoded(_ text: String) -> String {
             text.utf8.reduce(into: "") { text, byte in
                 let isUnreserved = Self.isPlain(byte) && byte != UInt8(ascii: "/")
                 text += isUnreserved ? String(Unicode.Scalar(byte)) : PercentCoding.encode(byte)
             }
         }
-        let from = token.map { "continuation-token=\(encoded($0))&" } ?? ""
-        return ("\(address.root)\(bucket)?\(from)list-type=2&prefix=\(encoded(keys))", keys)
+        let from = token.isEmpty ? "" : "continuation-token=\(encoded(token))&"
+        return BlobPage(
+            url: "\(address.root)\(bucket)?\(from)list-type=2&prefix=\(encoded(keys))", method: .get, place: token)
     }
 
     private static let digestOfNothing = SHA256.hash(UnsafeRawBufferPointer(start: nil, count: 0)).hex
 
-    func advice(on status: Int, _ head: ResponseHead, isWrite: Bool) -> String {
+    func advice(on status: Int, _ head: ResponseHead, isLookUp: Bool) -> String {
         switch status {
         case 300..<400: head.headers["x-amz-bucket-region"].map { "; the bucket's region is \($0)" } ?? ""
-        case 401 where !isWrite, 403 where !isWrite:
+        case 401 where isLookUp, 403 where isLookUp:
             signing == nil
                 ? "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"
                 : "; a missing image has this status too if the key may not list the bucket"

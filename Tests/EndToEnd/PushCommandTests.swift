@@ -53,6 +53,62 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "push").errors.contains("needs one --remote"))
         }
 
+        @Test("A push of a list or a lock sends only its images")
+        func listed() async throws {
+            let fleet = try RemoteFleet(images: 5)
+            let kf = try fleet.machine()
+            fleet.expectAll(try await fleet.prefetch(by: kf))
+            try kf.home.write("list.txt", "\(fleet.url(0))\n\(fleet.url(1))?x\n")
+            try kf.home.write("table.csv", "picture,n\n\(fleet.url(2)),1\n")
+            try kf.home.write("none.txt", "\(fleet.url(77))\n")
+            let locked = try await kf.run(
+                ["prefetch", "-", "--lock", "images.lock"], input: Data("\(fleet.url(3))\n".utf8))
+            #expect(locked.status == 0, "\(locked)")
+            let remote = try TemporaryDirectory()
+            let url = "file://\(remote.url.path)"
+            #expect(try await push(kf, url, "--keep-list", "list.txt")["uploaded"] as? Int == 1)
+            let two = try await push(kf, url, "--keep-list", "table.csv", "--url-column", "picture", fleet.url(4))
+            #expect(two["uploaded"] as? Int == 2, "\(two)")
+            #expect(try await push(kf, url, "--lock", "images.lock")["uploaded"] as? Int == 1)
+            for (option, file, status) in [
+                ("--keep-list", "none.txt", 1), ("--keep-list", "missing.txt", 2), ("--lock", "list.txt", 2),
+            ] {
+                let result = try await kf.run("cache", "push", "--remote", url, option, file)
+                #expect(result.status == status && result.errors.contains(option), "\(result)")
+            }
+            #expect(remote.files().count { $0.contains("/cas/") } == 4)
+        }
+
+        @Test("A pull takes expired images, with validator or without, for --offline")
+        func expired() async throws {
+            let image = try FixturesDirectory.bytes("png/grey.png")
+            let origin = try FaultServer { request in
+                if request.header("If-None-Match") != nil { return [.head("HTTP/1.1 304 Not Modified")] }
+                let validator = request.path == "/tagged" ? ["ETag: \"1\""] : []
+                return [.reply(headers: validator, body: image + Array(request.path.utf8))]
+            }
+            let remote = try TemporaryDirectory()
+            let url = "file://\(remote.url.path)"
+            let list = Data("\(origin.url("/tagged"))\n\(origin.url("/bare"))\n".utf8)
+            let writer = try KFCommand()
+            let fill = ["prefetch", "-", "--remote", url, "--remote-write", "--expire", "1s", "--extend", "none"]
+            #expect(try await writer.run(fill, input: list).status == 0)
+            let reader = try KFCommand()
+            let pull = ["cache", "pull", "-", "--json", "--remote", url]
+            // Until the entries have expired, the images are pulled as fresh ones.
+            let isPulled = try await eventually {
+                try? FileManager.default.removeItem(at: reader.cacheDirectory)
+                return try await reader.run(pull, input: list).items().map(\.status) == ["stale", "stale"]
+            }
+            #expect(isPulled)
+            let asked = origin.requests.count
+            let offline = try await reader.run(["prefetch", "-", "--offline", "--json"], input: list)
+            #expect(offline.status == 0 && origin.requests.count == asked, "\(offline)")
+            // A reader that asks the origin confirms the one, and fetches the other.
+            let read = try await KFCommand().run(["prefetch", "-", "--json", "--remote", url], input: list)
+            #expect(try read.items().map(\.status).sorted() == ["fetched", "revalidated"], "\(read)")
+        }
+
         @Test("What is private stays: users' images, local ones, no-store")
         func privacy() async throws {
             let image = try FixturesDirectory.bytes("png/grey.png")

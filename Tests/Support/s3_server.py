@@ -136,7 +136,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 f"</Message>{refused.detail}<Resource>{escape(self.path)}</Resource></Error>"
             ).encode()
         self.server.log(f"{self.command}\t{self.path}\t{status}\t{code}\n")
-        lines = [f"HTTP/1.1 {status} {self.responses[status][0]}", f"Content-Length: {len(body)}", "Server: kf-test-s3"]
+        lines = [f"HTTP/1.1 {status} {self.responses[status][0]}", f"Content-Length: {len(body)}", "Server: kf-test-s3", f"Date: {self.date_time_string()}"]
         lines += [f"{name}: {value}" for name, value in headers]
         if self.close_connection:
             lines.append("Connection: close")
@@ -170,6 +170,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path = self.server.objects / bucket / key
         if self.command == "PUT":
             return self.stored(path, sent)
+        if self.command == "DELETE":
+            path.unlink(missing_ok=True)
+            return 204, [], b""
         if self.command not in ("GET", "HEAD"):
             raise Refused(405, "MethodNotAllowed", "The specified method is not allowed against this resource.")
         try:
@@ -187,7 +190,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         files = {str(path.relative_to(folder)): path.stat() for path in folder.rglob("*") if path.is_file()}
         keys = sorted(key for key in files if key.startswith(parameters["prefix"]) and key > after)
         rows = "".join(
-            f"<Contents><Key>{escape(key)}</Key><LastModified>2026-11-27T10:00:00.000Z</LastModified>"
+            f"<Contents><Key>{escape(key)}</Key><LastModified>{written(files[key])}</LastModified>"
             f"<ETag>&quot;{'0' * 32}&quot;</ETag><Size>{files[key].st_size}</Size></Contents>"
             for key in keys[:PAGE]
         )
@@ -217,6 +220,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         finally:
             Path(name).unlink(missing_ok=True)
         return 200, [("ETag", tag(sent))], b""
+
+
+def written(status):
+    return datetime.datetime.utcfromtimestamp(int(status.st_mtime)).isoformat() + ".000Z"
 
 
 def tag(body):

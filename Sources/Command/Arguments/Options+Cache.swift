@@ -90,10 +90,26 @@ extension Options {
     static let remote = Option(
         "remote", .cache, value: "URL", .each(.text), secret: .userInfo, decidesEntry: true,
         help: "Look in this shared cache too after a miss: http(s)://, s3://BUCKET or file://")
-    static let countedRemote = Option(
-        "remote", .cache, value: "URL", .each(.text(needs: "an address")), excludes: [reset.name, maxSize.name],
-        commandLineAlone: true, homonym: true, secret: .userInfo,
-        help: "Count what this remote has, in place of the cache")
+    static let countedRemote = remoteInPlace(
+        of: [reset.spec, maxSize.spec], help: "Count what this remote has, in place of the cache")
+    static let verifiedRemote = remoteInPlace(
+        of: selecting + [repair.spec, verifiedLock.spec], help: "Check this remote, in place of the cache")
+    static let cleanedRemote = remoteInPlace(
+        of: cleaning.filter { ![unusedFor.name, targetSize.name, dryRun.name].contains($0.name) },
+        help: "Clean this remote, in place of the cache, with --unused-for or --max-size")
+    static let deletesDamage = Option(
+        "delete", .cache, .flag, commandLineAlone: true,
+        help: "With --remote, delete what is damaged, and objects without an entry")
+
+    /// The options that decide how a remote is reached.
+    static let reachingRemote: [OptionSpec] = [proxy.spec, cacert.spec, trustedHost.spec]
+
+    /// The remote that a command works on. The options that are about a cache contradict it.
+    private static func remoteInPlace(of others: [OptionSpec], help: String) -> Option<[String]> {
+        Option(
+            "remote", .cache, value: "URL", .each(.text(needs: "an address")), excludes: others.map(\.name),
+            commandLineAlone: true, homonym: true, secret: .userInfo, help: help)
+    }
     static let remoteWrite = Option(
         "remote-write", .cache, .flag, excludes: [readOnly.name, offline.name, onlyFromCache.name],
         help: "Upload what was fetched to the first --remote")
@@ -240,13 +256,24 @@ extension Options {
         help: "Only the image stored under this key, and everything made from it")
 }
 
-/// The options of the lists that `clean --keep-list` reads. In the environment they are for prefetch.
+/// The options of the lists that `--keep-list` of `clean` and `push` reads. In the environment they are for prefetch.
 extension Options {
     static let keptFormat = onCommandLine(inputFormat, help: "Format of the kept lists")
     static let keptURLColumn = onCommandLine(urlColumn, help: "Column or member of the kept lists with the URLs")
     static let keptKeyColumn = onCommandLine(keyColumn, help: "Column or member of the kept lists with cache keys")
     static let keptIgnoreQuery = onCommandLine(ignoreQuery, help: "Keep what prefetch --ignore-query stored")
     static let keptKeyIgnore = onCommandLine(keyIgnore, help: "Keep what prefetch --key-ignore PARAM stored")
+
+    static let pushedLists: [OptionSpec] = [
+        pushedList.spec, pushedLock.spec, keptFormat.spec, keptURLColumn.spec, keptKeyColumn.spec, keptIgnoreQuery.spec,
+        keptKeyIgnore.spec,
+    ]
+    private static let pushedList = Option(
+        keepList.name, .selection, value: "FILE", .each(.text(needs: "a list")), commandLineAlone: true,
+        help: "Only the images that this list names, and the arguments")
+    static let pushedLock = Option(
+        lock.name, .selection, value: "FILE", .each(.text(needs: "a lock of images")), commandLineAlone: true,
+        homonym: true, help: "The same for a lock (images.lock)")
 
     private static func onCommandLine<Value>(_ option: Option<Value>, help: String) -> Option<Value> {
         let spec = option.spec

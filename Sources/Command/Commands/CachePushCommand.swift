@@ -4,6 +4,7 @@ import KFCore
 struct CachePushCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection
+    private let listed: ListedImages?
     private let remotes: RemoteSettings
     private let progress: ProgressBar.Style
     private let isDryRun: Bool
@@ -11,6 +12,7 @@ struct CachePushCommand: Sendable {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
         selection = try EntrySelection(arguments)
+        listed = try ListedImages(arguments, locks: Options.pushedLock)
         isDryRun = try arguments[Options.pushDryRun]
         progress = ProgressBar.Style(try arguments[Options.progress], quiet: try arguments[Options.quiet])
         remotes = try RemoteSettings(pushing: arguments)
@@ -19,14 +21,24 @@ struct CachePushCommand: Sendable {
     func run() -> ExitStatus {
         common.onCache(access: .existing, remotes.apply) { cache throws(KingfisherError) in
             guard let noted = try await selection.noted(in: cache, common) else { return .someFailed }
-            var status = noted.status
+            var (selected, status) = (noted.selection, noted.status)
+            if let listed {
+                do throws(KingfisherError) {
+                    selected.keys = KeyChoice(
+                        keys: try await listed.keys().union(selected.keys?.keys ?? []),
+                        globs: selected.keys?.globs ?? [])
+                } catch {
+                    Terminal.printFailure("kf: \(listed.option): \(Terminal.visible(error.message))")
+                    return .usage
+                }
+            }
             let bar = ProgressBar(progress, WaitReport(prints: false), uploads: { cache.uploadProgress }) { nil }
             bar.update { $0.isOver = true }
             let interrupts = Interrupts { _ in
                 cache.endWaiting(within: .zero)
             } second: {
             }
-            let result = try await cache.push(noted.selection, changesNothing: isDryRun) { entry in
+            let result = try await cache.push(selected, changesNothing: isDryRun) { entry in
                 if common.verbose || isDryRun, !common.json, !common.quiet {
                     Terminal.print(EntryText.name(entry.name, whole: common.verbose))
                 }
@@ -34,6 +46,10 @@ struct CachePushCommand: Sendable {
             bar.end()
             if let result {
                 if result.failed > 0 { status.raise(to: .someFailed) }
+                if listed != nil, result.uploaded.entries + result.present + result.skipped + result.failed == 0 {
+                    status.raise(to: .someFailed)
+                    Terminal.printFailure("kf: the cache has no image that \(listed?.option ?? "") names")
+                }
                 if let interrupted = interrupts.status { status.raise(to: interrupted) }
                 print(result, status)
             }

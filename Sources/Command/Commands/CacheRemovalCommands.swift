@@ -5,7 +5,7 @@ import KFCore
 struct CacheCleanCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection
-    private let keepList: KeepList?
+    private let keepList: ListedImages?
     /// The cache's limit, from any layer; nil stands for the default.
     private let sizeLimit: Int64?
     /// The size that eviction aims at; nil when the command line gives none.
@@ -13,16 +13,24 @@ struct CacheCleanCommand: Sendable {
     private let removesAll: Bool
     private let dryRun: Bool
     private let isConfirmed: Bool
+    private let remotes: [any CacheLayer]
+    /// The age from which images of remotes are removed.
+    private let unusedFor: Duration?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
         selection = try EntrySelection(arguments)
-        keepList = try KeepList(arguments)
+        keepList = try ListedImages(arguments, locks: Options.keepLock)
         sizeLimit = try arguments[Options.targetSize]
         targetSize = arguments.isOnCommandLine(Options.targetSize) ? sizeLimit : nil
         removesAll = try arguments[Options.all]
         dryRun = try arguments[Options.dryRun]
         isConfirmed = try arguments[Options.yes]
+        remotes = try RemoteSettings.layers(arguments, of: Options.cleanedRemote)
+        unusedFor = try arguments[Options.unusedFor]
+        if !remotes.isEmpty, !arguments.operands.isEmpty || unusedFor == nil && targetSize == nil {
+            throw UsageError(message: "'kf cache clean --remote' takes --unused-for or --max-size, and no arguments")
+        }
         if removesAll, selects || targetSize != nil {
             throw UsageError(message: "--all removes everything and cannot be combined with other choices")
         }
@@ -36,13 +44,15 @@ struct CacheCleanCommand: Sendable {
     private var selects: Bool { !selection.isEmpty || keepList != nil }
 
     func run() -> ExitStatus {
-        common.onCache(sizeLimit: sizeLimit, access: dryRun ? .readOnly : .existing) { cache throws(KingfisherError) in
+        guard remotes.isEmpty else { return RemoteSettings.each(remotes, common, clean) }
+        return common.onCache(sizeLimit: sizeLimit, access: dryRun ? .readOnly : .existing) {
+            cache throws(KingfisherError) in
             if removesAll, !dryRun, !isConfirmed, !Confirmation.ask("Remove everything in \(common.cacheDirectory)?") {
                 return .someFailed
             }
             var selected = CacheSelection()
             if let keepList {
-                do throws(KingfisherError) { selected.keys = try await keepList.choice() } catch {
+                do throws(KingfisherError) { selected.keys = KeyChoice(except: try await keepList.keys()) } catch {
                     // Without all names of the list, images that it names would be removed.
                     Terminal.printFailure(
                         "kf: \(keepList.option): \(Terminal.visible(error.message)); nothing is removed")
@@ -63,6 +73,19 @@ struct CacheCleanCommand: Sendable {
         }
     }
 
+    private func clean(_ layer: any CacheLayer) async throws(KingfisherError) -> ExitStatus {
+        let limit = targetSize.flatMap { $0 > 0 ? $0 : nil }
+        let each = RemovalReport.eachLocation(common, dryRun: dryRun)
+        let result = try await layer.clean(
+            unusedFor: unusedFor, maxSize: limit, changesNothing: dryRun, each)
+        RemovalReport.print(result.removal, dryRun: dryRun, common)
+        if result.failed > 0 {
+            Terminal.printFailure("kf: \(Terminal.visible(layer.name)): \(result.failed) blobs could not be deleted")
+        }
+        if let problem = result.problem { throw problem }
+        return result.failed > 0 ? .someFailed : .success
+    }
+
     private func remove(
         _ selected: CacheSelection, from cache: ImageCache
     ) async throws(KingfisherError) -> Removal {
@@ -79,61 +102,6 @@ struct CacheCleanCommand: Sendable {
         let limit = targetSize ?? (selects ? 0 : summary.limit)
         if limit > 0 { removal.add(try await cache.evict(to: limit, dryRun: dryRun, each: each)) }
         return removal
-    }
-}
-
-/// The lists of `clean --keep-list` and the locks of `--keep-lock`, with the options that say how they are read.
-struct KeepList: Sendable {
-    /// The option that a message names.
-    var option: String { paths.isEmpty ? "--keep-lock" : "--keep-list" }
-
-    private let paths: [String]
-    private let locks: [String]
-    private var lists = ListOptions()
-    private var request = RequestOptions()
-
-    /// Nil without either.
-    init?(_ arguments: ParsedArguments) throws(UsageError) {
-        paths = try arguments[Options.keepList]
-        locks = try arguments[Options.keepLock]
-        let specs = [
-            Options.keptFormat.spec, Options.keptURLColumn.spec, Options.keptKeyColumn.spec,
-            Options.keptIgnoreQuery.spec, Options.keptKeyIgnore.spec,
-        ]
-        if paths.isEmpty {
-            if let spec = specs.first(where: { arguments.setting(of: $0) != nil }) {
-                throw UsageError(message: "--\(spec.name) says how to read a list; it needs --keep-list")
-            }
-            if locks.isEmpty { return nil }
-            return
-        }
-        // Prefetch would read the list with this setting. Ignoring it would remove what prefetch has stored.
-        for spec in specs where arguments.setting(of: spec) == nil {
-            if arguments.environment[spec.variableName]?.isEmpty == false || arguments.file?.setting(spec) != nil {
-                throw UsageError(
-                    message: "--\(spec.name) is set in the environment or the config file, but --keep-list obeys the "
-                        + "command line only; give it there as well")
-            }
-        }
-        lists.format = try arguments[Options.keptFormat]
-        lists.urlColumn = try arguments[Options.keptURLColumn]
-        lists.keyColumn = try arguments[Options.keptKeyColumn]
-        lists.allowsLocal = true
-        request.ignoresQuery = try arguments[Options.keptIgnoreQuery]
-        request.ignoredParameters = try arguments[Options.keptKeyIgnore]
-    }
-
-    /// Reads the lists and locks, and returns the choice of all keys except those that they name.
-    func choice() async throws(KingfisherError) -> KeyChoice {
-        var choice = KeyChoice()
-        var kept = paths.isEmpty ? [] : try await PrefetchLists(paths: paths, options: lists).keys(for: request)
-        for lock in locks { kept.formUnion(try ImageLock.images(of: lock).map(\.url)) }
-        guard !kept.isEmpty else {
-            throw .sourceError(
-                reason: .invalidListRecord(detail: "\((paths + locks).joined(separator: ", ")): it names no image"))
-        }
-        choice.except = kept
-        return choice
     }
 }
 
@@ -181,7 +149,16 @@ enum RemovalReport {
         guard common.verbose || dryRun && !common.quiet else { return nil }
         return { name in
             guard common.json else { return Terminal.print(EntryText.name(name, whole: true)) }
-            Terminal.print(JSONObject((name, dryRun), fields).json)
+            Terminal.print(JSONObject((name, nil, dryRun), fields).json)
+        }
+    }
+
+    /// Returns the function that prints the location of each blob that is removed from a remote.
+    static func eachLocation(_ common: CommonSettings, dryRun: Bool) -> @Sendable (String) -> Void {
+        guard common.verbose || dryRun && !common.quiet else { return { _ in } }
+        return { location in
+            guard common.json else { return Terminal.print(Terminal.visible(location)) }
+            Terminal.print(JSONObject((nil, location, dryRun), fields).json)
         }
     }
 
@@ -199,12 +176,15 @@ enum RemovalReport {
         }
     }
 
-    static let fields: [JSONField<(name: EntryName, dryRun: Bool)>] = [
+    static let fields: [JSONField<(name: EntryName?, location: String?, dryRun: Bool)>] = [
         JSONField("status", "With -v, for each entry: removed, or would_be_removed with --dry-run.") {
             $0.dryRun ? "would_be_removed" : "removed"
         },
-        JSONField("key", CommonFields.key) { $0.name.key },
-        JSONField("identifier", EntryTable.identifier) { $0.name.identifier },
+        JSONField("key", CommonFields.key) { $0.name?.key },
+        JSONField("identifier", EntryTable.identifier) { $0.name?.identifier },
+        JSONField("location", "With --remote, where the entry or object was; else null, as key is then.") {
+            $0.location
+        },
     ]
 
     static let summary: [JSONField<(removal: Removal, dryRun: Bool)>] = [

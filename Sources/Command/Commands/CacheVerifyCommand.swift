@@ -4,7 +4,9 @@ struct CacheVerifyCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection
     private let repairs: Bool
+    private let deletes: Bool
     private let lock: String?
+    private let remotes: [any CacheLayer]
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
@@ -14,10 +16,27 @@ struct CacheVerifyCommand: Sendable {
         if lock != nil, repairs || !selection.isEmpty {
             throw UsageError(message: "--lock checks the images of the lock alone, and repairs nothing")
         }
+        remotes = try RemoteSettings.layers(arguments, of: Options.verifiedRemote)
+        deletes = try arguments[Options.deletesDamage]
+        if remotes.isEmpty ? deletes : !arguments.operands.isEmpty {
+            throw UsageError(
+                message: remotes.isEmpty
+                    ? "--delete needs a --remote; --repair repairs the cache"
+                    : "'kf cache verify --remote' checks all that the remote has, and takes no arguments")
+        }
     }
 
     func run() -> ExitStatus {
         if let lock { return CacheLockCheck(common: common, path: lock).run() }
+        guard remotes.isEmpty else {
+            return RemoteSettings.each(remotes, common) { layer throws(KingfisherError) in
+                let start = ContinuousClock.now
+                let result = try await layer.verify(deletes: deletes) { report($0) }
+                let status: ExitStatus = result.damage > 0 ? .someFailed : .success
+                summarize(result, remote: layer.name, start.duration(to: .now), status)
+                return status
+            }
+        }
         return common.onCache(access: repairs ? .existing : .readOnly) { cache throws(KingfisherError) in
             let start = ContinuousClock.now
             guard let noted = try await selection.noted(in: cache, common) else { return .someFailed }
@@ -41,17 +60,20 @@ struct CacheVerifyCommand: Sendable {
         }
     }
 
-    private func summarize(_ result: Verification?, _ elapsed: Duration, _ status: ExitStatus) {
+    private func summarize(
+        _ result: Verification?, remote: String? = nil, _ elapsed: Duration, _ status: ExitStatus
+    ) {
         let verification = result ?? Verification()
         if common.json {
-            let record = (verification, result != nil, common.cacheDirectory, elapsed)
+            let record = (verification, result != nil, remote ?? common.cacheDirectory, elapsed)
             Terminal.print(JSONObject(summary: record, Self.summary, status: status).json)
         } else if !common.quiet {
             guard let result else {
                 Terminal.print("\(Terminal.visible(common.cacheDirectory)): no cache yet")
                 return
             }
-            Terminal.print(text(result) + " (\(ByteText.seconds(elapsed)))")
+            let place = remote.map { "\(Terminal.visible($0)): " } ?? ""
+            Terminal.print("\(place)\(text(result)) (\(ByteText.seconds(elapsed)))")
         }
     }
 
@@ -64,7 +86,7 @@ struct CacheVerifyCommand: Sendable {
             result.counts[kind].map { kind.text($0.found) }
         }
         let found = "\(looked): \(kinds.joined(separator: ", "))"
-        if repairs {
+        if repairs || deletes {
             let removed = result.counts.reduce(0) { $0 + ($1.key.isRemoved ? $1.value.repaired : 0) }
             let done = [("removed", removed), ("repaired", result.repaired - removed)].filter { $0.1 > 0 }
             let left = result.found - result.repaired
@@ -74,7 +96,7 @@ struct CacheVerifyCommand: Sendable {
                     separator: ", ")
         }
         return
-            "\(found); --repair \(result.damage > 0 ? "repairs it" : "removes \(result.found == 1 ? "it; it is" : "them; they are") harmless")"
+            "\(found); \(remotes.isEmpty ? "--repair" : "--delete") \(result.damage > 0 ? "repairs it" : "removes \(result.found == 1 ? "it; it is" : "them; they are") harmless")"
     }
 
     static let fields: [JSONField<CacheFinding>] = [
@@ -93,7 +115,9 @@ struct CacheVerifyCommand: Sendable {
     typealias Record = (result: Verification, exists: Bool, directory: String, elapsed: Duration)
 
     static let summary: [JSONField<Record>] = [
-        JSONField("directory", "The cache directory, and whether there is a cache in it.") { $0.directory },
+        JSONField(
+            "directory", "The cache directory, or the name of the remote, and whether there is a cache in it."
+        ) { $0.directory },
         JSONField("exists", nil) { $0.exists },
         JSONField("clean", "Whether nothing was found.") { $0.result.isClean },
         JSONField("entries", "The entries and files that were checked, and the size of the files.") {

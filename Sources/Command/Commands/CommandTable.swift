@@ -89,17 +89,16 @@ enum CommandTable {
     private static let cacheStat = CommandSpec(
         "cache", "stat", summary: "Show cache statistics",
         options: [
-            Options.reset.spec, Options.comparedSize.spec, Options.countedRemote.spec, Options.proxy.spec,
-            Options.cacert.spec, Options.trustedHost.spec,
-        ]
+            Options.reset.spec, Options.comparedSize.spec, Options.countedRemote.spec,
+        ] + Options.reachingRemote
             + Options.common(quiet: "Print one line", verbose: "Show all hosts, exact counts and disk space"),
         examples: ["kf cache stat", "kf cache stat --json -v", "kf cache stat --remote file:///mnt/cache"],
         details: [
             "Hits and misses are lower bounds: a process that cannot write to the index when it ends is not counted.",
             "-q prints one line. -v shows all hosts, counts expired entries exactly, and measures the disk space of the "
                 + "files; with a million entries that takes some tenths of a second.",
-            "--remote counts the entries and objects of a directory or an S3 bucket, whose list has 1,000 names a request. "
-                + "A web server cannot list, which is an error (status 3).",
+            "--remote counts the entries and objects of a directory, an S3 bucket or a WebDAV server. Another web server "
+                + "cannot list, which is an error (status 3).",
         ]
     ) { (arguments) throws(UsageError) in try CacheStatCommand.run(arguments) }
 
@@ -200,16 +199,23 @@ enum CommandTable {
 
     private static let cacheVerify = CommandSpec(
         "cache", "verify", summary: "Check every cache entry and file for damage", operands: "[URL|PATTERN]...",
-        options: Options.selecting + [Options.repair.spec, Options.verifiedLock.spec]
+        options: Options.selecting + [
+            Options.repair.spec, Options.verifiedLock.spec, Options.verifiedRemote.spec, Options.deletesDamage.spec,
+        ] + Options.reachingRemote
             + Options.common(
                 quiet: "Print nothing: the exit status tells", verbose: "Print whole URLs, with query strings"),
-        examples: ["kf cache verify", "kf cache verify --repair --json", "kf cache verify --host example.com"],
+        examples: [
+            "kf cache verify", "kf cache verify --repair --json", "kf cache verify --host example.com",
+            "kf cache verify --remote file:///mnt/cache --delete",
+        ],
         details: [
             "Other processes may use the cache meanwhile. Exit status 1 when damage remains. With URLs, patterns or "
                 + "filters, only the selected entries and their files are checked: not the index as a whole, its counts, "
                 + "and files without an entry.",
             "--lock FILE checks the images of a lock instead: held (the cache has the bytes, which are hashed), missing or "
                 + "differs. Exit status 1 unless all are held. With --json, a line has url, state, expected and found.",
+            "--remote URL reads all entries and objects of a remote instead. --delete deletes those that are damaged, and "
+                + "objects that have had no entry for an hour.",
             selection, nothing, hosts,
         ],
         essential: "repair host format expired older-than unused-for larger-than processor tag cache-dir json help"
@@ -245,8 +251,9 @@ enum CommandTable {
             "kf cache pull urls.txt -p resize:320x --remote s3://bucket/images?region=eu-west-1",
         ],
         details: [
-            "As prefetch, but no origin is asked: an image that neither the cache nor a --remote has is a failure (3006). A list "
-                + "is needed since the entries of a remote hold no URLs, which may be secrets.",
+            "As prefetch, but no origin is asked: an image that neither the cache nor a --remote has is a failure (3006). An "
+                + "expired one is taken as well (stale), for --offline. A list is needed since the entries of a remote hold no "
+                + "URLs, which may be secrets.",
             remotes, limits,
         ],
         essential: "remote process variant input-format url-column failures json help"
@@ -255,12 +262,13 @@ enum CommandTable {
     private static let cachePush = CommandSpec(
         "cache", "push", summary: "Upload what a shared cache lacks", operands: "[URL|PATTERN]...",
         options: join(
-            [Options.remote.spec, Options.pushDryRun.spec], Options.selecting,
-            [Options.proxy.spec, Options.cacert.spec, Options.trustedHost.spec, Options.progress.spec],
+            [Options.remote.spec, Options.pushDryRun.spec], Options.selecting, Options.pushedLists,
+            Options.reachingRemote, [Options.progress.spec],
             Options.common(quiet: "Print nothing but errors", verbose: "Print each image that is uploaded")),
         examples: [
             "kf cache push --remote https://cache.example.com/team",
             "kf cache push --tag site --dry-run --remote s3://b/p",
+            "kf cache push --keep-list urls.txt --remote s3://b/p",
         ],
         details: [
             "Sends the images of which the --remote has no entry, or an older one: originals first, then what was made of them. "
@@ -285,10 +293,12 @@ enum CommandTable {
 
     private static let cacheClean = CommandSpec(
         "cache", "clean", summary: "Remove expired and excess entries, or a selection", operands: "[URL|PATTERN]...",
-        options: Options.cleaning + Options.common(quiet: "Print nothing", verbose: "Print each removed entry"),
+        options: Options.cleaning + [Options.cleanedRemote.spec] + Options.reachingRemote
+            + Options.common(quiet: "Print nothing", verbose: "Print each removed entry"),
         examples: [
             "kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run",
             "kf cache clean --tag site --keep-list urls.txt --dry-run",
+            "kf cache clean --remote file:///mnt/cache --unused-for 90d --max-size 200G",
         ],
         details: [
             "Without --all, --max-size, --keep-list, arguments and filters, expired entries are removed, and then "
@@ -302,6 +312,8 @@ enum CommandTable {
             selection, "Nothing to remove is no error: the exit status is 0.",
             "Partial downloads are removed after a day. When the cache is over its limit, they are reduced to a quarter "
                 + "of it. --all removes all of them.",
+            "--remote URL deletes from a remote instead: what is damaged, objects that have had no entry for an hour, images "
+                + "unused for --unused-for, and then the least recently used ones until --max-size is reached.",
             hosts,
         ],
         essential: "all host older-than unused-for tag keep-list max-size dry-run yes json help"

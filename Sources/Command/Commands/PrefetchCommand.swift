@@ -27,7 +27,7 @@ struct PrefetchCommand: Sendable {
         isDryRun = try arguments[Options.prefetchDryRun]
         common = try CommonSettings(arguments, allowsNoCache: offline || isDryRun)
         settings = try RetrievalSettings(
-            arguments, negativeTTL: Options.negativeTTLOfLists, onlyFromCache: pulls)
+            arguments, negativeTTL: Options.negativeTTLOfLists, pulls: pulls)
         checks = arguments.isBare(Options.check)
         options = try Self.options(arguments)
         maxFailures = try arguments[Options.maxFailures]

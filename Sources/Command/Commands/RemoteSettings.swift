@@ -66,6 +66,24 @@ struct RemoteSettings: Sendable {
         return layers
     }
 
+    /// Runs a command on each remote, and reports those that fail.
+    static func each(
+        _ layers: [any CacheLayer], _ common: CommonSettings,
+        _ run: @escaping @Sendable (any CacheLayer) async throws(KingfisherError) -> ExitStatus
+    ) -> ExitStatus {
+        Blocking.wait {
+            var status = ExitStatus.success
+            for layer in layers {
+                do throws(KingfisherError) { status.raise(to: try await run(layer)) } catch {
+                    common.report(error, for: nil)
+                    status.raise(to: error.status)
+                }
+                layer.shutdown()
+            }
+            return status
+        }
+    }
+
     /// Completes the file of `--remote-dropped`, after the cache was closed.
     func finish() -> ExitStatus {
         guard let problem = dropped?.finish() else { return .success }

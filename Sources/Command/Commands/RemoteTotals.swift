@@ -22,31 +22,12 @@ struct RemoteTotals: Sendable {
 
     /// Counts what each remote has, and prints it.
     static func print(_ layers: [any CacheLayer], _ common: CommonSettings) -> ExitStatus {
-        Blocking.wait {
-            var status = ExitStatus.success
-            for layer in layers {
-                let counter = Counter(layer.name)
-                do throws(KingfisherError) {
-                    try await layer.list { counter.add($0) }
-                    counter.totals.print(common)
-                } catch {
-                    common.report(error, for: nil)
-                    status.raise(to: error.status)
-                }
-                layer.shutdown()
-            }
-            return status
+        RemoteSettings.each(layers, common) { layer throws(KingfisherError) in
+            let counted = Mutex(RemoteTotals(name: layer.name))
+            try await layer.list { blob in counted.withLock { $0.add(blob) } }
+            counted.withLock { $0 }.print(common)
+            return .success
         }
-    }
-
-    private final class Counter: Sendable {
-        private let counted: Mutex<RemoteTotals>
-
-        init(_ name: String) { counted = Mutex(RemoteTotals(name: name)) }
-
-        var totals: RemoteTotals { counted.withLock { $0 } }
-
-        func add(_ blob: CacheLayerBlob) { counted.withLock { $0.add(blob) } }
     }
 
     private func print(_ common: CommonSettings) {

@@ -38,9 +38,10 @@ struct RetrievalSettings: Sendable {
     private let verifies: Bool
     private let synchronizes: Bool
 
-    /// `negativeTTL`: the option with the default of the command. `onlyFromCache`: whether no origin is asked in any case.
+    /// `negativeTTL`: the option with the default of the command. `pulls`: whether the images come from remotes alone,
+    /// expired ones too.
     init(
-        _ arguments: ParsedArguments, negativeTTL: Option<Duration> = Options.negativeTTL, onlyFromCache: Bool = false
+        _ arguments: ParsedArguments, negativeTTL: Option<Duration> = Options.negativeTTL, pulls: Bool = false
     ) throws(UsageError) {
         var options = KingfisherOptions()
         let store = try arguments[Options.store]
@@ -62,7 +63,7 @@ struct RetrievalSettings: Sendable {
         }
         options.decodeLimits.scaleDownBytes = try arguments[Options.scaleDown].flatMap { $0 == 0 ? nil : Int($0) }
         options.forceRefresh = try arguments[Options.forceRefresh]
-        options.onlyFromCache = try arguments[Options.onlyFromCache] || onlyFromCache
+        options.onlyFromCache = try arguments[Options.onlyFromCache] || pulls
         options.offline = try arguments[Options.offline]
         if let expiration = try arguments[Options.expire] { options.diskCacheExpiration = expiration }
         if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
@@ -70,7 +71,7 @@ struct RetrievalSettings: Sendable {
         if let check = try Self.check(arguments) { options.check = check }
         options.revalidate = try arguments[Options.revalidate]
         options.staleWhileRevalidate = try arguments[Options.staleWhileRevalidate]
-        options.staleIfError = try arguments[Options.staleIfError]
+        options.staleIfError = pulls ? .seconds(1 << 40) : try arguments[Options.staleIfError]
         options.negativeTimeToLive = try arguments[negativeTTL]
         options.retryFailed = try arguments[Options.retryFailed]
         if let scale = try arguments[Options.scale] { options.scaleFactor = scale }

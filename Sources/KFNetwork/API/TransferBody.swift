@@ -1,9 +1,19 @@
 import Glibc
 
 package enum TransferMethod: Sendable, Equatable {
-    case get, head, put
-    /// MKCOL of WebDAV (RFC 4918, 9.3).
-    case makeCollection
+    case get, head, put, delete
+    /// MKCOL and PROPFIND of WebDAV (RFC 4918, 9.3 and 9.1).
+    case makeCollection, listCollection
+
+    /// The name of a method for which libcurl has no option.
+    var customName: String? {
+        switch self {
+        case .get, .head, .put: nil
+        case .delete: "DELETE"
+        case .makeCollection: "MKCOL"
+        case .listCollection: "PROPFIND"
+        }
+    }
 }
 
 package enum TransferBody: Sendable {

@@ -227,9 +227,9 @@ final class EasyHandle {
     private func set(_ method: TransferMethod, _ callbacks: CurlCallbacks) throws(TransferError) {
         // This also unsets NOBODY and UPLOAD.
         try set(CURLOPT_HTTPGET, 1)
-        try check(kf_easy_set_string(pointer, CURLOPT_CUSTOMREQUEST, method == .makeCollection ? "MKCOL" : nil))
+        try check(kf_easy_set_string(pointer, CURLOPT_CUSTOMREQUEST, method.customName))
         switch method {
-        case .get, .makeCollection: break
+        case .get, .delete, .makeCollection, .listCollection: break
         case .head: try set(CURLOPT_NOBODY, 1)
         case .put:
             try set(CURLOPT_UPLOAD, 1)

@@ -158,8 +158,11 @@ extension Retrieval {
         }
         guard let found = entries.last ?? nil, !isForTarget, found.original == nil else { return nil }
         let isStale = isExpired(found, at: now)
-        // Without a validator the origin sends the image again in any case.
-        if isStale, options.cacheMemoryOnly || condition(of: found) == nil { return nil }
+        // Without a validator the origin sends the image again in any case; and without an origin, it serves as it is.
+        if isStale {
+            let isOfUse = options.onlyFromCache ? mayServeStale(found, now: now) : condition(of: found) != nil
+            guard isOfUse, !options.cacheMemoryOnly else { return nil }
+        }
         return (found, original, isStale)
     }
 

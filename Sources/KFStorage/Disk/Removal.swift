@@ -16,7 +16,7 @@ public struct Removal: Sendable, Equatable {
 
     package init() {}
 
-    mutating func add(entries: Int, bytes: Int64) {
+    package mutating func add(entries: Int, bytes: Int64) {
         self.entries += entries
         self.bytes = self.bytes.adding(saturating: bytes)
     }

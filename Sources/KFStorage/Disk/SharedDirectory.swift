@@ -14,6 +14,8 @@ package final class SharedDirectory: Sendable {
     private let root = Mutex<Root?>(nil)
     private static let temporaries = ["kf1", "tmp"]
     private static let temporaryPrefix = "kf-upload-"
+    /// O_NOATIME, which Glibc's Swift module does not export.
+    private static let noAccessTime: Int32 = 0o1_000_000
     /// The age in seconds after which the file of a killed writer is removed.
     private static let oldest: Int64 = 86_400
 
@@ -42,11 +44,15 @@ package final class SharedDirectory: Sendable {
         self.creates = creates
     }
 
-    /// Opens a file; nil when there is none. Throws `planted` for anything but a regular file.
-    package func open(_ name: String) throws(StorageError) -> FileDescriptor? {
+    /// Opens a file; nil when there is none. Throws `planted` for anything but a regular file. Without `isUse`, reading
+    /// leaves its access time alone, if this user owns the file.
+    package func open(_ name: String, isUse: Bool = true) throws(StorageError) -> FileDescriptor? {
         let root = try opened()
         do throws(StorageError) {
-            let file = try open(name, O_RDONLY, in: root)
+            var unused = FileDescriptor?.none
+            // EPERM says that another user owns the file.
+            if !isUse { unused = bestEffort { () throws(StorageError) in try open(name, Self.noAccessTime, in: root) } }
+            let file = if let unused { unused } else { try open(name, O_RDONLY, in: root) }
             let status = try file.status()
             guard status.isRegularFile else { throw .planted(path: file.path, kind: status.kind) }
             return file
@@ -55,16 +61,42 @@ package final class SharedDirectory: Sendable {
         }
     }
 
-    /// Passes the name and the size of each regular file in a folder to `body`. A missing folder has none.
-    package func eachFile(in folder: String, _ body: (_ name: String, _ size: Int64) -> Void) throws(StorageError) {
+    /// Passes the name, the size and the time of the last use of each regular file in a folder to `body`. A missing folder
+    /// has none; what cannot be listed is an error.
+    package func eachFile(
+        in folder: String, _ body: (_ name: String, _ size: Int64, _ used: Timestamp) -> Void
+    ) throws(StorageError) {
         let root = try opened()
-        do throws(StorageError) {
-            let directory = try open(folder, O_RDONLY | O_DIRECTORY, in: root)
-            for name in FileListing.names(in: try open(folder, O_RDONLY | O_DIRECTORY, in: root)) {
-                guard let status = stat(name, in: directory.raw), status.isRegularFile else { continue }
-                body(name, Int64(status.st_size))
+        let directory: FileDescriptor
+        do throws(StorageError) { directory = try open(folder, O_RDONLY | O_DIRECTORY, in: root) } catch .system(
+            _, _, ENOENT)
+        {
+            return
+        }
+        for name in try FileListing.allNames(in: directory) {
+            guard let status = stat(name, in: directory.raw) else {
+                // Another process has removed it.
+                if errno == ENOENT { continue }
+                throw .system(call: "stat", path: "\(path)/\(folder)/\(name)", errno: errno)
             }
-        } catch .system(_, _, let code) where code == ENOENT || code == ENOTDIR {}
+            guard status.isRegularFile else { continue }
+            body(name, Int64(status.st_size), status.lastUse)
+        }
+    }
+
+    /// Removes a regular file. Returns false if there is none; throws `planted` for anything else.
+    package func remove(_ name: String) throws(StorageError) -> Bool {
+        let (parts, shown) = (name.split(separator: "/"), "\(path)/\(name)")
+        let last = String(parts.last ?? "")
+        do throws(StorageError) {
+            let folder = try open(parts.dropLast().joined(separator: "/"), O_RDONLY | O_DIRECTORY, in: opened())
+            guard let status = stat(last, in: folder.raw) else { return false }
+            guard status.isRegularFile else { throw .planted(path: shown, kind: status.kind) }
+            try retry("unlink", shown) { unlinkat(folder.raw, last, 0) }
+            return true
+        } catch .system(_, _, ENOENT) {
+            return false
+        }
     }
 
     /// Returns whether a file is there, which this user perhaps may not read.

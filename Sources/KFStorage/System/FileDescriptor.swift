@@ -146,6 +146,10 @@ extension stat {
     }
     /// The time of the last modification, in nanoseconds since 1970.
     package var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
+    /// The last read or change, to the second.
+    var lastUse: Timestamp {
+        Timestamp(milliseconds: Int64(max(st_mtim.tv_sec, st_atim.tv_sec)).multiplied(saturating: 1000))
+    }
     /// Returns the seconds from the last modification to `now`; negative for a time in the future.
     func seconds(until now: Timestamp) -> Int64 {
         // Not of `modified`, which is out of range after the year 2262.
@@ -170,26 +174,33 @@ package func retry<Result: FixedWidthInteger & SignedInteger>(
 }
 
 package enum FileListing {
-    /// Returns the names in a directory without `.` and `..`; empty if it cannot be read. Bytes that are not UTF-8 are
-    /// kept (`RawText`).
-    package static func names(in directory: consuming FileDescriptor) -> [String] {
+    /// Returns the names in a directory without `.` and `..`; empty if it cannot be read.
+    package static func names(in directory: borrowing FileDescriptor) -> [String] {
+        bestEffort { () throws(StorageError) in try allNames(in: directory) } ?? []
+    }
+
+    /// Returns the names in a directory without `.` and `..`. Bytes that are not UTF-8 are kept (`RawText`).
+    static func allNames(in directory: borrowing FileDescriptor) throws(StorageError) -> [String] {
         // A duplicate, because fdopendir takes ownership of the descriptor.
-        let raw = fcntl(directory.raw, F_DUPFD_CLOEXEC, 0)
-        guard raw >= 0 else { return [] }
+        let raw = try retry("dup", directory.path) { fcntl(directory.raw, F_DUPFD_CLOEXEC, 0) }
         guard let stream = fdopendir(raw) else {
             close(raw)
-            return []
+            throw .system(call: "fdopendir", path: directory.path, errno: errno)
         }
         defer { closedir(stream) }
         rewinddir(stream)
         var names: [String] = []
-        while let entry = readdir(stream) {
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno != 0 { throw .system(call: "readdir", path: directory.path, errno: errno) }
+                return names
+            }
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { RawText.decode($0) }
             }
             if name != ".", name != ".." { names.append(name) }
         }
-        return names
     }
 }
 

@@ -86,11 +86,11 @@ public struct Verification: Sendable, Equatable {
     }
 
     /// The number of entries in the index.
-    public internal(set) var entries = 0
+    public package(set) var entries = 0
     /// The number of files that were checked. A file of the wrong size counts, but is not read.
-    public internal(set) var files = 0
+    public package(set) var files = 0
     /// The number of bytes read.
-    public internal(set) var bytes: Int64 = 0
+    public package(set) var bytes: Int64 = 0
     /// The counts by kind, without kinds that were not found.
     public private(set) var counts: [CacheFinding.Kind: Count] = [:]
 

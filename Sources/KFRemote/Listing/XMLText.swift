@@ -1,36 +1,5 @@
 import KFSystem
 
-/// A page of the list of a bucket: the answer to ListObjectsV2.
-struct S3Page: Sendable {
-    private(set) var files: [(key: String, size: Int64)] = []
-    /// The token of the next page; nil for the last one.
-    private(set) var next: String?
-
-    /// Parses the XML of a page. Nil if it is none.
-    init?(_ xml: [UInt8]) {
-        let list = ["ListBucketResult"]
-        var isList = false
-        var isTruncated = false
-        var key: String?
-        var size: Int64?
-        let isWhole = XMLText.read(xml) { path, text in
-            guard path.first == list[0] else { return }
-            switch path.dropFirst() {
-            case []: isList = true
-            case ["IsTruncated"]: isTruncated = text == "true"
-            case ["NextContinuationToken"]: next = text
-            case ["Contents", "Key"]: key = text
-            case ["Contents", "Size"]: size = Int64(text)
-            case ["Contents"]:
-                if let key, let size { files.append((key, size)) }
-                (key, size) = (nil, nil)
-            default: break
-            }
-        }
-        guard isWhole, isList, isTruncated == (next != nil) else { return nil }
-    }
-}
-
 /// A reader of XML that holds data: elements with text. Attributes are passed over. Anything else that is not plain, such
 /// as a document type with entities of its own, is refused.
 enum XMLText {

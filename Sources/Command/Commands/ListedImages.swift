@@ -1,0 +1,55 @@
+import KFCore
+
+/// The images that the lists of `--keep-list` and locks name, with the options that say how the lists are read.
+struct ListedImages: Sendable {
+    /// The option that a message names.
+    let option: String
+
+    private let paths: [String]
+    private let locks: [String]
+    private var lists = ListOptions()
+    private var request = RequestOptions()
+
+    /// Nil without either.
+    init?(_ arguments: ParsedArguments, locks lockOption: Option<[String]>) throws(UsageError) {
+        paths = try arguments[Options.keepList]
+        locks = try arguments[lockOption]
+        option = "--\(paths.isEmpty ? lockOption.spec.name : Options.keepList.spec.name)"
+        let specs = [
+            Options.keptFormat.spec, Options.keptURLColumn.spec, Options.keptKeyColumn.spec,
+            Options.keptIgnoreQuery.spec, Options.keptKeyIgnore.spec,
+        ]
+        if paths.isEmpty {
+            if let spec = specs.first(where: { arguments.setting(of: $0) != nil }) {
+                throw UsageError(message: "--\(spec.name) says how to read a list; it needs --keep-list")
+            }
+            if locks.isEmpty { return nil }
+            return
+        }
+        // Prefetch would read the list with this setting. Ignoring it would remove what prefetch has stored.
+        for spec in specs where arguments.setting(of: spec) == nil {
+            if arguments.environment[spec.variableName]?.isEmpty == false || arguments.file?.setting(spec) != nil {
+                throw UsageError(
+                    message: "--\(spec.name) is set in the environment or the config file, but --keep-list obeys the "
+                        + "command line only; give it there as well")
+            }
+        }
+        lists.format = try arguments[Options.keptFormat]
+        lists.urlColumn = try arguments[Options.keptURLColumn]
+        lists.keyColumn = try arguments[Options.keptKeyColumn]
+        lists.allowsLocal = true
+        request.ignoresQuery = try arguments[Options.keptIgnoreQuery]
+        request.ignoredParameters = try arguments[Options.keptKeyIgnore]
+    }
+
+    /// Reads the lists and locks, and returns the keys that they name, at least one.
+    func keys() async throws(KingfisherError) -> Set<String> {
+        var keys = paths.isEmpty ? [] : try await PrefetchLists(paths: paths, options: lists).keys(for: request)
+        for lock in locks { keys.formUnion(try ImageLock.images(of: lock).map(\.url)) }
+        guard !keys.isEmpty else {
+            throw .sourceError(
+                reason: .invalidListRecord(detail: "\((paths + locks).joined(separator: ", ")): it names no image"))
+        }
+        return keys
+    }
+}
