@@ -14,7 +14,9 @@ extension EndToEnd {
             kf = try KFCommand()
             let image = try FixturesDirectory.bytes("png/rgb.png")
             server = try FaultServer { request in
-                [request.path.hasPrefix("/gone") ? .reply("404 Not Found", body: []) : .reply(body: image)]
+                if request.path.hasPrefix("/gone") { return [.reply("404 Not Found", body: [])] }
+                let optsOut = request.path.hasPrefix("/private")
+                return [.reply(headers: optsOut ? ["TDM-Reservation: 1"] : [], body: image)]
             }
         }
 
@@ -39,11 +41,47 @@ extension EndToEnd {
                 ("cache-rm", ["cache", "rm", url, "--dry-run"]),
                 ("cache-clean", ["cache", "clean", "--host", "127.0.0.1"]),
                 ("config", ["config"]), ("version", ["--version"]),
+            ] + commandsWithRemote + commandsWithFilters
+        }
+
+        private var commandsWithRemote: [(name: String, arguments: [String])] {
+            let remote = ["--remote", "file://\(kf.home.path("remote").path)"]
+            let pair = ["pair.txt", "--retry", "0"]
+            return [
+                ("prefetch-measure", ["prefetch", "--measure", Self.measures, "--placeholder", "color"] + pair),
+                ("cache-ls-measure", ["cache", "ls"]), ("cache-dupes", ["cache", "dupes"]),
+                ("cache-push", ["cache", "push"] + remote),
+                ("prefetch-remote", ["prefetch", "--cache-dir", "other", "--remote-write"] + pair + remote),
+                (
+                    "fetch-remote",
+                    ["fetch", server.url("/a.png"), server.url("/c.png"), "--cache-dir", "third"] + remote
+                ),
+                ("cache-pull", ["cache", "pull", "pair.txt", "--cache-dir", "fourth"] + remote),
+                ("cache-explain-remote", ["cache", "explain", server.url("/a.png"), "--cache-dir", "fifth"] + remote),
+                ("cache-stat-remote", ["cache", "stat"] + remote),
+                ("cache-merge", ["cache", "merge", "other", "third", "--cache-dir", "fifth"]),
+            ]
+        }
+
+        private static let measures = "dhash,entropy,mean,sharpness,color,transparent,frames"
+
+        private var commandsWithFilters: [(name: String, arguments: [String])] {
+            let filters = ["--min-size", "1000x", "--respect-opt-out"]
+            let lists = ["pair.txt", "left.txt"]
+            let urls = ["/a.png", "/private.png"].map { server.url($0) }
+            return [
+                ("prefetch-filters", ["prefetch"] + lists + filters), ("fetch-filters", ["fetch"] + urls + filters),
+                ("prefetch-dry-run-filters", ["prefetch", "--dry-run"] + lists + filters),
+                ("cache-explain-filters", ["cache", "explain"] + urls + filters),
+                ("cache-ls-filters", ["cache", "ls"]),
             ]
         }
 
         private func outputs() async throws -> [(name: String, objects: [Any])] {
             try kf.home.write("list.csv", "url,id\n\(server.url("/a.png")),1\n\(server.url("/gone.png")),2\n")
+            try kf.home.write("pair.txt", "\(server.url("/a.png"))\n\(server.url("/b.png"))\n")
+            try kf.home.write("left.txt", "\(server.url("/private.png"))\n\(server.url("/new.png"))\n")
+            try FileManager.default.createDirectory(at: kf.home.path("remote"), withIntermediateDirectories: true)
             try kf.home.write("own.png", Data(FixturesDirectory.bytes("png/grey.png")))
             var outputs: [(String, [Any])] = []
             for (name, arguments) in commands {

@@ -25,6 +25,10 @@ extension EndToEnd {
         }
 
         private func prefetch(_ paths: [String], _ options: String...) async throws -> CommandResult {
+            try await prefetch(paths, with: options)
+        }
+
+        private func prefetch(_ paths: [String], with options: [String]) async throws -> CommandResult {
             let list = Data(paths.map { server.url($0) }.joined(separator: "\n").utf8)
             return try await kf.run(["prefetch", "--retry", "0"] + options, input: list)
         }
@@ -163,6 +167,85 @@ extension EndToEnd {
             #expect(try await prefetch([left[3]], "--respect-opt-out", "--json").item().status == "cached")
             let revalidated = try await prefetch([left[3]], "--respect-opt-out", "--revalidate", "--json")
             #expect(try revalidated.item().status == "opted_out")
+        }
+
+        /// Fills the cache with an image, with what is remembered of a filtered one and of one that opts out, and with one that is
+        /// accepted by the filters, which are returned.
+        private func fill() async throws -> (filters: [String], left: [String]) {
+            let filters = ["--min-size", "100x100", "--respect-opt-out"]
+            let left = ["/64x64", "/65x65", "/301x300?TDM-Reservation=1"]
+            _ = try await prefetch([left[0]])
+            _ = try await prefetch(Array(left[1...]) + ["/300x300"], with: filters)
+            return (filters, left)
+        }
+
+        @Test("A dry run names images that a run leaves out")
+        func dryRun() async throws {
+            let (filters, left) = try await fill()
+            let paths = left + ["/300x300", "/new"]
+            let states = Dictionary(uniqueKeysWithValues: left.map { ($0, "left_out") })
+                .merging(["/300x300": "hit", "/new": "missing"]) { $1 }
+            let asked = server.requests.count
+            for options in [[], ["-p", "resize:9x9"], ["--variant", "a=resize:9x", "--variant", "b=resize:8x"]] {
+                let run = try await prefetch(paths, with: filters + options + ["--dry-run", "--json"])
+                #expect(try statuses(run) == states, "\(options): \(run)")
+                let objects = try run.objects()
+                #expect(objects.first?["next"] as? String == "leave_out" && objects.last?["left_out"] as? Int == 3)
+                #expect(options != [] || objects.first?["path"] as? String != nil)
+            }
+            let text = try await prefetch(paths, with: filters + ["--dry-run"])
+            #expect(text.output.hasPrefix("left_out\t\(server.url("/64x64"))\n"), "\(text)")
+            #expect(text.errorLines.last == "kf: 1 hit, 0 stale, 1 missing, 0 invalid, 3 left out")
+            let plain = try await prefetch(paths, "--dry-run", "--json")
+            #expect(Set(try statuses(plain).values) == ["hit", "missing"] && server.requests.count == asked)
+            // The run does what was announced.
+            let run = try await prefetch(Array(paths.dropLast()), with: filters + ["--json"])
+            #expect(try statuses(run).values.sorted() == ["cached", "filtered", "filtered", "opted_out"])
+            #expect(server.requests.count == asked)
+        }
+
+        @Test("Listings and explanations say what was left out")
+        func explained() async throws {
+            let (filters, left) = try await fill()
+            let asked = server.requests.count
+            for path in left {
+                let url = server.url(path)
+                let object = try #require(
+                    try await kf.run(["cache", "explain", url, "--json"] + filters).objects().first)
+                #expect(object["next"] as? String == "leave_out", "\(object)")
+                let fetch = try await kf.run(["fetch", url, "--json"] + filters).objects().first
+                let reasons = object["reasons"] as? [String]
+                #expect(reasons?.last == fetch?["left_out"] as? String, "\(object)")
+            }
+            let text = try await kf.run(["cache", "explain", server.url("/65x65")] + filters)
+            #expect(text.output.contains("  no image: left out, expires in 7d\n"), "\(text)")
+            #expect(
+                text.output.contains("  the next fetch leaves the image out\n")
+                    && text.output.contains("65×65 pixels, not at least 100×100\n"), "\(text)")
+            let accepted = try await kf.run("cache", "explain", server.url("/65x65"), "--min-size", "9x9")
+            #expect(
+                accepted.output.contains("downloads the image")
+                    && accepted.output.contains("what left it out before does not count"), "\(accepted)")
+            let list = try await kf.run("cache", "ls")
+            #expect(list.outputLines.count { $0.hasSuffix(" (left out)") } == 2, "\(list)")
+            let entries = try await kf.run("cache", "ls", "--json").objects()
+            #expect(entries.count == 4 && entries.count { $0["left_out"] as? Bool == true } == 2, "\(entries)")
+            #expect(server.requests.count == asked)
+        }
+
+        @Test("The summary of several fetched sources counts those left out")
+        func fetchSummary() async throws {
+            let (filters, left) = try await fill()
+            let urls = (left + ["/300x300", "/63x63"]).map { server.url($0) }
+            let variants = ["--variant", "a=resize:9x", "--variant", "b=resize:8x"]
+            for options in [[], variants] {
+                let json = try await kf.run(["fetch", "--json"] + urls + filters + options).objects().last
+                #expect(json?["filtered"] as? Int == 3 && json?["opted_out"] as? Int == 1, "\(json ?? [:])")
+            }
+            let text = try await kf.run(["fetch"] + urls + filters)
+            #expect(text.errorLines.last == "kf: 5 sources: 3 filtered, 1 opted out" && text.status == 0, "\(text)")
+            #expect(try await kf.run(["fetch", "-q"] + urls + filters).errors.isEmpty)
+            #expect(try await kf.run(["fetch", urls[0]] + filters).errorLines.count == 1)
         }
 
         @Test(

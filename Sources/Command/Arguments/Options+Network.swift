@@ -5,15 +5,23 @@ import KFCore
 /// A new option of the network is declared here and listed in `network`; `KingfisherOptions.takeNetwork` puts its
 /// value into the request's options.
 extension Options {
-    static let network: [OptionSpec] = [
-        jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, mirror.spec, alternative.spec,
-        onFailure.spec,
-        allowFailures.spec, header.spec, user.spec,
-        netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, cert.spec, certKey.spec, trustedHost.spec,
-        maxRedirects.spec,
-        maxBytes.spec, minBytes.spec, minSize.spec, maxAspect.spec, formats.spec, respectOptOut.spec, optOutAgent.spec,
-        denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, limitRate.spec, deadline.spec,
-        progress.spec,
+    static let network: [OptionSpec] =
+        [
+            jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, mirror.spec, alternative.spec,
+            onFailure.spec,
+            allowFailures.spec, header.spec, user.spec,
+            netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, cert.spec, certKey.spec,
+            trustedHost.spec,
+            maxRedirects.spec,
+            maxBytes.spec,
+        ] + leavingOut + [
+            denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, limitRate.spec, deadline.spec,
+            progress.spec,
+        ]
+
+    /// What leaves images out.
+    static let leavingOut: [OptionSpec] = [
+        minBytes.spec, minSize.spec, maxAspect.spec, formats.spec, respectOptOut.spec, optOutAgent.spec,
     ]
 
     static let jobs = Option(

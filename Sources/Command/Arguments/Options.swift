@@ -137,7 +137,7 @@ extension Options {
         help: "What parts the lists: key gives equal parts, host gives each host to one machine")
     static let prefetchDryRun = Option(
         "dry-run", .lists, .flag,
-        help: "Print for each line whether the cache has it (hit, stale, missing, invalid), and fetch nothing")
+        help: "Print a state for each line (hit, stale, missing, invalid, left_out), and fetch nothing")
     static let results = Option<String?>(
         "results", .lists, value: "FILE.csv|.jsonl", .one(.text),
         help: "Write a row for each item to FILE: its result, and the columns of its line")

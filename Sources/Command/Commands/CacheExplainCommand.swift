@@ -54,9 +54,9 @@ struct CacheExplainCommand: Sendable {
 
     private func printEntry(_ entry: CachedEntry) {
         let facts = entry.facts
-        if let status = entry.answerStatus {
+        if let answer = EntryText.answer(entry) {
             let span = entry.isExpired ? "expired" : Self.expiry(entry.expires, isExpired: false)
-            Terminal.print("  no image: response \(status), \(span)")
+            Terminal.print("  no image: \(answer), \(span)")
             return
         }
         var parts = [facts.format.rawValue]
@@ -115,6 +115,7 @@ struct CacheExplainCommand: Sendable {
         case .remote: "takes the image from a remote"
         case .request: isLocal ? "reads the source" : "downloads the image"
         case .answer: "fails: the server's error is cached [2002]"
+        case .leaveOut: "leaves the image out"
         case .stale: "serves the expired image"
         case .refuse: "fails: not in the cache [3006]"
         }
@@ -130,8 +131,7 @@ struct CacheExplainCommand: Sendable {
         JSONField(
             "next",
             "What the next fetch does: memory, disk, derive, revalidate, request, remote (take it from a --remote), "
-                + "answer (repeat a cached error), stale or "
-                + "refuse."
+                + "answer (repeat a cached error), leave_out (as the filters or --respect-opt-out say), stale or refuse."
         ) { $0.found.plan.step.rawValue },
         JSONField("reasons", "The reasons, in words.") { $0.found.plan.reasons },
         JSONField("conditions", "The headers of a conditional request.") { record in

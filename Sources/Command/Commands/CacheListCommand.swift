@@ -33,7 +33,7 @@ enum CacheListCommand {
         }
         var line = EntryTable.line(entry, now: .now(), isLong: isLong)
         line += EntryText.name(entry.name, whole: isLong || common.verbose)
-        if let status = entry.answerStatus { line += " (response \(status))" }
+        if let answer = EntryText.answer(entry) { line += " (\(answer))" }
         if isLong, !entry.tags.isEmpty { line += "  #" + Terminal.visible(entry.tags.joined(separator: " #")) }
         if isLong, entry.answerStatus == nil { line += "  \(Terminal.visible(entry.path))" }
         Terminal.print(line)
@@ -143,6 +143,9 @@ enum EntryTable {
                 $0.answerStatus
             },
             JSONField.ifPresent(
+                "left_out", "true for an image that was left out: the entry has only its measures or its headers."
+            ) { $0.isLeftOut ? true : nil },
+            JSONField.ifPresent(
                 "measures", "The figures that the entry keeps in place of an image, after --measure or --placeholder."
             ) { $0.imageDescription.map(ImageMeasure.all(of:)) },
             JSONField("created", "When it was stored, in seconds since 1970.") { $0.created.seconds },
@@ -179,6 +182,11 @@ enum EntryText {
     static func name(_ entry: EntryName, whole: Bool) -> String {
         let key = whole ? entry.key : RequestURL.redacted(entry.key)
         return Terminal.visible(entry.identifier.isEmpty ? key : "\(key)@\(entry.identifier)")
+    }
+
+    /// What is remembered in place of an image: `response 404` or `left out`; nil for an image.
+    static func answer(_ entry: CachedEntry) -> String? {
+        entry.isLeftOut ? "left out" : entry.answerStatus.map { "response \($0)" }
     }
 
     static func partials(_ number: Int) -> String { count(number, "partial download") }

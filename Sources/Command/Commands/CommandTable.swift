@@ -68,8 +68,8 @@ enum CommandTable {
                 + "processor are one for all, or one for each from a path of as many values; of one key for all, the "
                 + "second URL gets KEY[1], the third KEY[2].",
             "--dry-run prints a state and the URL of each line, separated by a tab: hit (cached, or made from the cached "
-                + "original), stale (cached, and would be revalidated), missing, or invalid (not a source). It makes no "
-                + "request and changes nothing. With --check it ends with 1 when something is missing or invalid.",
+                + "original), stale (cached, and would be revalidated), missing, invalid (not a source), or left_out (as the "
+                + "filters say). It makes no request and changes nothing. With --check it ends with 1 if one is missing or invalid.",
             "--shards writes 00000.tar, 00000.jsonl and 00000_stats.json for the first --shard-size items, and so on. The "
                 + "archive has each image under its key with a .json beside it (000000012.jpg, 000000012.json, of variants "
                 + "000000012.NAME.jpg; with --caption-column 000000012.txt), the jsonl a row for each item, also of failed "
@@ -188,8 +188,8 @@ enum CommandTable {
 
     private static let cacheExplain = CommandSpec(
         "cache", "explain", summary: "Explain a cache entry and what the next fetch would do", operands: "SOURCE...",
-        options: deciding,
-        examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
+        options: join(deciding, Options.leavingOut),
+        examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240 --min-size 256x256"],
         details: [
             "Options describe the fetch in question: give those that you give to fetch. This command fetches nothing and "
                 + "does not change the cache. It asks each --remote what it has of the image."

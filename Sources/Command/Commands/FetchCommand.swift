@@ -13,7 +13,7 @@ struct FetchCommand: Sendable {
     /// The terminal that `--show` draws on; nil without it.
     private let screen: Screen?
     private let tags: TagWriter?
-    private let outputs = OutputCounts()
+    private let counts = FetchCounts()
     private let srcset: SrcsetFile?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -128,10 +128,15 @@ struct FetchCommand: Sendable {
         if common.json {
             Terminal.print(
                 JSONObject(
-                    summary: (sources.count, outputs, manager.cache, settings.lock), Self.summary, status: status
+                    summary: (sources.count, counts, manager.cache, settings.lock), Self.summary, status: status
                 ).json)
-        } else if common.verbose, let remote = manager.cache.remoteCounts {
-            Terminal.printError("kf: remote: \(remote.summary)")
+        } else {
+            if sources.count > 1, !common.quiet, let text = counts.leftOut {
+                Terminal.printError("kf: \(sources.count) sources: \(text)")
+            }
+            if common.verbose, let remote = manager.cache.remoteCounts {
+                Terminal.printError("kf: remote: \(remote.summary)")
+            }
         }
         return status
     }
@@ -139,8 +144,8 @@ struct FetchCommand: Sendable {
     /// Prints the reports of a source, and returns the worst status.
     private func print(_ reports: [ItemReport]) -> ExitStatus {
         var status = ExitStatus.success
+        counts.add(reports)
         for report in reports {
-            if let state = report.copy?.state { outputs.add(state) }
             if let tags, let result = report.result { tags.note(result) }
             status.raise(to: report.print(common, on: screen))
         }
@@ -148,12 +153,16 @@ struct FetchCommand: Sendable {
         return status
     }
 
-    static let summary: [JSONField<(sources: Int, outputs: OutputCounts, cache: ImageCache, lock: LockedRun?)>] = [
+    static let summary: [JSONField<(sources: Int, counts: FetchCounts, cache: ImageCache, lock: LockedRun?)>] = [
         JSONField("sources", "The number of sources.") { $0.sources },
         JSONField("written", "The numbers of files that were written, and that had the same bytes already.") {
-            $0.outputs.written.load(ordering: .relaxed)
+            $0.counts.written.load(ordering: .relaxed)
         },
-        JSONField("unchanged", nil) { $0.outputs.unchanged.load(ordering: .relaxed) },
+        JSONField("unchanged", nil) { $0.counts.unchanged.load(ordering: .relaxed) },
+        JSONField("filtered", "The numbers of sources that a filter refused, and whose servers opted out.") {
+            $0.counts.filtered.load(ordering: .relaxed)
+        },
+        JSONField("opted_out", nil) { $0.counts.optedOut.load(ordering: .relaxed) },
         RetrievalSettings.evicted { $0.cache }, RetrievalSettings.lockCounts { $0.lock },
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
@@ -302,17 +311,37 @@ struct FetchCommand: Sendable {
     }
 }
 
-/// The numbers of files that were written, and that had the same bytes already.
-final class OutputCounts: Sendable {
+/// The numbers of files that were written, and that had the same bytes already, and of sources that were left out.
+final class FetchCounts: Sendable {
     let written = Atomic(0)
     let unchanged = Atomic(0)
+    let filtered = Atomic(0)
+    let optedOut = Atomic(0)
 
-    func add(_ state: OutputState) {
-        switch state {
-        case .written: written.add(1, ordering: .relaxed)
-        case .unchanged: unchanged.add(1, ordering: .relaxed)
-        case .left: break
+    /// Adds the reports of a source, one for each variant.
+    func add(_ reports: [ItemReport]) {
+        for report in reports {
+            switch report.copy?.state {
+            case .written?: written.add(1, ordering: .relaxed)
+            case .unchanged?: unchanged.add(1, ordering: .relaxed)
+            case .left?, nil: break
+            }
         }
+        guard let report = reports.first(where: { $0.leftOut != nil }) else { return }
+        if report.status == "filtered" {
+            filtered.add(1, ordering: .relaxed)
+        } else {
+            optedOut.add(1, ordering: .relaxed)
+        }
+    }
+
+    /// The numbers of sources that were left out, in text; nil for none.
+    var leftOut: String? {
+        let numbers = [
+            (filtered.load(ordering: .relaxed), "filtered"), (optedOut.load(ordering: .relaxed), "opted out"),
+        ]
+        let parts = numbers.filter { $0.0 > 0 }.map { "\($0) \($1)" }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 }
 

@@ -21,9 +21,10 @@ struct PrefetchDryRunCommand: Sendable {
         if common.json {
             Terminal.print(JSONObject(summary: (counts, start.duration(to: .now)), Self.summary, status: status).json)
         } else if !common.quiet, !counts.isEmpty || status != .usage {
+            let leftOut = counts[.leftOut].map { ", \($0) left out" } ?? ""
             Terminal.printError(
                 "kf: \(EntryText.count(counts[.hit, default: 0], "hit")), \(counts[.stale, default: 0]) stale, "
-                    + "\(counts[.missing, default: 0]) missing, \(counts[.invalid, default: 0]) invalid")
+                    + "\(counts[.missing, default: 0]) missing, \(counts[.invalid, default: 0]) invalid\(leftOut)")
         }
         return status
     }
@@ -81,7 +82,8 @@ struct PrefetchDryRunCommand: Sendable {
         JSONField("key", CommonFields.key) { $0.finding.item.cacheKey(for: $0.settings.options.request) },
         JSONField(
             "status",
-            "hit, stale (cached, and would be revalidated), missing or invalid; of several variants the worst."
+            "hit, left_out (refused by --min-size and the like, or opted out), stale (cached, and would be revalidated), "
+                + "missing or invalid; of several variants the last of these."
         ) { $0.finding.state.rawValue },
         JSONField("next", "What the next prefetch does first, as cache explain says it; null for an invalid line.") {
             form($0)?.next.rawValue
@@ -112,6 +114,7 @@ struct PrefetchDryRunCommand: Sendable {
         JSONField("stale", nil) { $0.counts[.stale, default: 0] },
         JSONField("missing", nil) { $0.counts[.missing, default: 0] },
         JSONField("invalid", nil) { $0.counts[.invalid, default: 0] },
+        JSONField("left_out", nil) { $0.counts[.leftOut, default: 0] },
         JSONField("seconds", "The duration of the run.") { $0.elapsed },
     ]
 }

@@ -99,6 +99,8 @@ public struct CachedEntry: Sendable {
     public let isExpired: Bool
     /// The HTTP status of a remembered response without an image, whose file is empty; nil for an image.
     public let answerStatus: Int?
+    /// Whether the response had an image, which was left out.
+    public let isLeftOut: Bool
     /// The position of the lower layer that has the entry; nil for the cache's own entries.
     public let layer: Int?
 
@@ -107,7 +109,9 @@ public struct CachedEntry: Sendable {
         name = EntryName(entry.key)
         self.path = path
         isExpired = entry.isExpired(at: now)
-        answerStatus = entry.key.isAnswer ? HeaderLines(entry.freshness).status : nil
+        let answer = entry.key.isAnswer ? HeaderLines(entry.freshness) : nil
+        answerStatus = answer?.status
+        isLeftOut = answer?.isLeftOut ?? false
         self.layer = layer
     }
 

@@ -82,8 +82,8 @@ extension KingfisherManager {
         guard case .ask(let stale, remotes: true) = retrieval.decide(found.sight, asksRemotes: true, now: cache.now)
         else { return explanation }
         let holdings = explanation.remotes.filter { $0.choice != nil }
-        if let holding = holdings.first(where: { !$0.isStale }) {
-            explanation.plan = explanation.plan.taking(from: holding.remote)
+        if let holding = holdings.first(where: { !$0.isStale }), let entry = holding.choice {
+            explanation.plan = retrieval.plan(taking: entry, from: holding.remote, explanation.plan)
         } else if stale == nil, let holding = holdings.first, let entry = holding.choice {
             explanation.plan = retrieval.plan(importing: entry, from: holding.remote, explanation.plan, now: cache.now)
         }

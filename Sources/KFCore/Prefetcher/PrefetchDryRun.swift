@@ -10,6 +10,8 @@ package struct PrefetchDryRun: Sendable {
     package enum State: String, Sendable, Comparable {
         /// It is cached, or can be made from its cached original.
         case hit
+        /// The filter refuses it, or its server has opted out. It may be cached.
+        case leftOut = "left_out"
         /// It is cached, and would be revalidated or fetched again.
         case stale
         /// It would be fetched.
@@ -22,22 +24,32 @@ package struct PrefetchDryRun: Sendable {
         private var rank: Int {
             switch self {
             case .hit: 0
-            case .stale: 1
-            case .missing: 2
-            case .invalid: 3
+            case .leftOut: 1
+            case .stale: 2
+            case .missing: 3
+            case .invalid: 4
             }
         }
     }
 
     /// One image of an item.
     package struct Form: Sendable {
-        package let state: State
         /// The first step of a retrieval.
         package let next: RetrievalPlan.Step
         /// The file of the image, or else of its original; nil when neither can be read.
         package var path: String?
         /// The end of that file's freshness.
         package var expires: Timestamp?
+
+        package var state: State {
+            switch next {
+            case .memory, .disk, .derive: .hit
+            case .leaveOut: .leftOut
+            case .revalidate, .stale: .stale
+            case .request, .remote, .refuse: path == nil ? .missing : .stale
+            case .answer: .missing
+            }
+        }
     }
 
     /// An item that has been looked up.
@@ -109,10 +121,13 @@ package struct PrefetchDryRun: Sendable {
                     guard let sight else { return Form(try manager.explain(retrieval)) }
                     switch sight.files[index] {
                     case .fresh(let file) where retrieval.answersFresh:
-                        return Form(state: .hit, next: .disk, path: file.path, expires: file.entry.expires)
+                        let refusal = retrieval.refusal(of: file.entry.originalMeasures)
+                        return Form(
+                            next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .disk, path: file.path,
+                            expires: file.entry.expires)
                     case .absent where !retrieval.needsLook && retrieval.answersFresh:
-                        let isRefused = wish.refusal(sight, at: index..<index + 1, now: manager.cache.now) != nil
-                        return Form(state: .missing, next: isRefused ? .answer : .request)
+                        let refusal = wish.refusal(sight, at: index..<index + 1, now: manager.cache.now)
+                        return Form(next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .request)
                     default: return Form(try manager.explain(retrieval))
                     }
                 }
@@ -126,13 +141,6 @@ extension PrefetchDryRun.Form {
         next = explanation.plan.step
         path = explanation.usable?.path
         expires = explanation.usable?.expires
-        state =
-            switch next {
-            case .memory, .disk, .derive: .hit
-            case .revalidate, .stale: .stale
-            case .request, .remote, .refuse: explanation.usable == nil ? .missing : .stale
-            case .answer: .missing
-            }
     }
 }
 

@@ -1,3 +1,4 @@
+import KFImaging
 import KFRemote
 import KFStorage
 import KFTerms
@@ -20,10 +21,17 @@ public struct RetrievalPlan: Sendable {
         case remote
         /// Report the cached refusal of the server.
         case answer
+        /// Leave the image out, as the filter or the server's headers say of what is cached or remembered.
+        case leaveOut = "leave_out"
         /// Serve the stale entry.
         case stale
         /// Fail, because the options forbid asking the source.
         case refuse
+
+        /// The step that ends with an error.
+        package init(failing error: KingfisherError) {
+            self = error.isLeftOut ? .leaveOut : error.isRemembered ? .answer : .refuse
+        }
     }
 
     /// The first step.
@@ -64,14 +72,14 @@ extension Retrieval {
         case .serve: return RetrievalPlan(.disk, reasons)
         case .make: return RetrievalPlan(.derive, reasons)
         case .fail(let error):
-            return error.isRemembered || error.isLeftOut
-                ? RetrievalPlan(.answer, reasons + [error.message])
-                : RetrievalPlan(.refuse, reasons + ["only the cache may be used"])
+            let step = RetrievalPlan.Step(failing: error)
+            return RetrievalPlan(step, reasons + [step == .refuse ? "only the cache may be used" : error.message])
         case .serveStale, .ask: break
         }
         if let answer, !answer.isExpired(at: now), !skipsDisk {
-            reasons.append(
-                "the remembered response \(HeaderLines(answer.freshness).status) does not count for this fetch")
+            let lines = HeaderLines(answer.freshness)
+            let response = lines.isLeftOut ? "what left it out before" : "the remembered response \(lines.status)"
+            reasons.append("\(response) does not count for this fetch")
         }
         switch decision {
         case .serveStale(_, renews: false):
@@ -114,7 +122,7 @@ extension Retrieval {
     }
 
     private func plan(asking stale: FoundFile, _ reasons: [String], _ now: Timestamp) -> RetrievalPlan {
-        let canServe = mayServeStale(stale.entry, now: now)
+        let canServe = mayServeStale(stale.entry, now: now) && refusal(of: stale.entry.originalMeasures) == nil
         if stale.isBorrowed {
             return RetrievalPlan(
                 .request, reasons + ["an entry of a lower layer is not revalidated"], canServeStale: canServe)
@@ -129,23 +137,39 @@ extension Retrieval {
             .revalidate, reasons + (place.map { [$0] } ?? []), conditions: condition.headers, canServeStale: canServe)
     }
 
+    /// Returns the plan with the image of a remote in place of the source's.
+    package func plan(taking entry: RemoteEntry, from remote: String, _ plan: RetrievalPlan) -> RetrievalPlan {
+        let refusal = refusal(of: entry.originalMeasures)
+        return RetrievalPlan(
+            refusal.map(RetrievalPlan.Step.init(failing:)) ?? .remote,
+            plan.reasons + ["the remote \(remote) has it"] + (refusal.map { [$0.message] } ?? []),
+            canServeStale: plan.canServeStale)
+    }
+
     /// Returns the plan with an expired original of a remote, which the source is asked to confirm.
     package func plan(
         importing entry: RemoteEntry, from remote: String, _ plan: RetrievalPlan, now: Timestamp
     ) -> RetrievalPlan {
-        let canServe = mayServeStale(entry, now: now)
-        let step: RetrievalPlan.Step = options.onlyFromCache ? (canServe ? .stale : .refuse) : .revalidate
-        return RetrievalPlan(
-            step, plan.reasons + ["the remote \(remote) has it, expired"], canServeStale: canServe)
+        let mayServe = mayServeStale(entry, now: now)
+        let refusal = mayServe ? refusal(of: entry.originalMeasures) : nil
+        let reasons = plan.reasons + ["the remote \(remote) has it, expired"]
+        let canServe = mayServe && refusal == nil
+        if !options.onlyFromCache { return RetrievalPlan(.revalidate, reasons, canServeStale: canServe) }
+        if let refusal { return RetrievalPlan(RetrievalPlan.Step(failing: refusal), reasons + [refusal.message]) }
+        return RetrievalPlan(canServe ? .stale : .refuse, reasons, canServeStale: canServe)
+    }
+}
+
+extension RemoteEntry {
+    /// The measures of the original; nil if they are not known.
+    fileprivate var originalMeasures: ImageMeasures? {
+        if original != nil { return HeaderLines(freshness).measures }
+        return ImageMeasures(
+            format: ImageFormat(rawValue: format), width: pixels?.width, height: pixels?.height, bytes: size)
     }
 }
 
 extension RetrievalPlan {
-    /// Returns the plan with a remote in place of the source.
-    package func taking(from remote: String) -> RetrievalPlan {
-        RetrievalPlan(.remote, reasons + ["the remote \(remote) has it"], canServeStale: canServeStale)
-    }
-
     fileprivate init(
         _ step: Step, _ reasons: [String], conditions: [(name: String, value: String)] = [],
         canServeStale: Bool = false

@@ -38,6 +38,7 @@ extension Deed: CustomStringConvertible {
 extension Deed {
     /// The deed in the words of plans.
     func word(_ state: DecisionState) -> String {
+        if error?.isLeftOut == true, requests.isEmpty { return "leave_out" }
         if error?.isRemembered == true { return "answer" }
         if error?.errorCode == 3006 { return "refuse" }
         switch way {
@@ -60,6 +61,7 @@ extension Announcement {
         case .memory: return deed.way == .memory && isUnasked
         case .disk: return (deed.way == .disk || by == .dryRun && deed.way == .memory) && isUnasked
         case .derive: return deed.way == .derived && isUnasked
+        case .leaveOut: return deed.error?.isLeftOut == true && isUnasked
         case .remote: return deed.way == .remote && isUnasked
         case .answer: return deed.error?.isRemembered == true && deed.error?.errorCode == 2002 && isUnasked
         case .refuse: return deed.error?.errorCode == 3006 && isUnasked || mayTakeFromRemote(deed, state)
@@ -88,6 +90,7 @@ extension Announcement {
         switch step {
         case _ where state == nil: true
         case .memory, .disk, .derive: state == .hit
+        case .leaveOut: state == .leftOut
         case .revalidate, .stale: state == .stale
         case .request, .remote, .refuse: state == .stale || state == .missing
         case .answer: state == .missing
@@ -99,13 +102,15 @@ extension Announcement {
     /// Whether the dry run could not know the end, because it follows from the content of a remote.
     private func mayTakeFromRemote(_ deed: Deed, _ state: DecisionState) -> Bool {
         guard by == .dryRun, hasRemote(state), deed.requests.isEmpty else { return false }
-        return deed.way == .remote || step == .refuse && deed.way == .stale
+        return deed.way == .remote || deed.error?.isLeftOut == true || step == .refuse && deed.way == .stale
     }
 
     /// Returns whether the end is what follows from the origin's behaviour.
     private func follows(_ deed: Deed, _ state: DecisionState, isConditional: Bool) -> Bool {
         let isOnce = deed.requests.count == 1
         switch state.origin {
+        case .changed where state.filters, .confirms where state.filters:
+            return deed.error?.isLeftOut == true && isOnce
         case .changed: return deed.way == .fetched && isOnce
         case .confirms: return deed.way == (isConditional ? .revalidated : .fetched) && isOnce
         case .notFound:
@@ -119,7 +124,8 @@ extension Announcement {
     /// Returns whether an unavailable origin has the announced effect.
     private func fails(_ deed: Deed, _ isRight: (KingfisherError) -> Bool) -> Bool {
         let isServed = deed.way == .stale && deed.error == nil
-        let isFailed = deed.error.map(isRight) ?? false
+        // A stale image may be left out as well.
+        let isFailed = deed.error.map { isRight($0) || $0.isLeftOut } ?? false
         return by == .dryRun ? isServed || isFailed : canServeStale ? isServed : isFailed
     }
 }

@@ -40,6 +40,8 @@ struct DecisionState: Sendable, Equatable {
     var usesMemoryOrRefresh = false
     var retriesFailed = false
     var cachesOriginal = false
+    /// Whether a filter refuses every image.
+    var filters = false
     /// Spans in seconds.
     var staleIfError: Int64?
     var staleWhileRevalidate: Int64?
@@ -160,6 +162,7 @@ extension DecisionState {
         state.negativeTimeToLive = dice.pick([nil, 1000])
         state.origin = dice.pick(Origin.allCases)
         state.asksCacheFirst = dice.hits(50)
+        state.filters = dice.hits(10)
         return state
     }
 
@@ -171,7 +174,7 @@ extension DecisionState {
             { $0.revalidates = false }, { $0.usesOnlyCache = false }, { $0.isOffline = false },
             { $0.usesMemoryOrRefresh = false }, { $0.retriesFailed = false }, { $0.cachesOriginal = false },
             { $0.staleIfError = nil }, { $0.staleWhileRevalidate = nil }, { $0.negativeTimeToLive = nil },
-            { $0.origin = .changed }, { $0.asksCacheFirst = false },
+            { $0.origin = .changed }, { $0.asksCacheFirst = false }, { $0.filters = false },
             {
                 $0.making = .untouched; $0.own.making = .untouched; $0.layer?.making = .untouched
             },
@@ -226,7 +229,7 @@ extension DecisionState: CustomStringConvertible {
             (namesTargetCache, "targetCache"), (forcesRefresh, "forceRefresh"), (revalidates, "revalidate"),
             (usesOnlyCache, "onlyFromCache"), (isOffline, "offline"),
             (usesMemoryOrRefresh, "fromMemoryCacheOrRefresh"), (retriesFailed, "retryFailed"),
-            (cachesOriginal, "cacheOriginalImage"), (asksCacheFirst, "cache first"),
+            (cachesOriginal, "cacheOriginalImage"), (asksCacheFirst, "cache first"), (filters, "filter"),
         ]
         var words = flags.filter(\.0).map(\.1)
         if let language { words.append("Accept-Language \(language)") }

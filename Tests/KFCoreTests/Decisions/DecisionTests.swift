@@ -13,6 +13,7 @@ import Testing
 // | derive     | derived           |                   | 0 |                                           |
 // | remote     | remote            |                   | 0 |                                           |
 // | answer     |                   | 2002 (remembered) | 0 |                                           |
+// | leave_out  |                   | 2012              | 0 |                                           |
 // | refuse     |                   | 3006              | 0 |                                           |
 // | stale      | stale             |                   | 0 | one may follow if the options allow it    |
 // | revalidate | by the origin     | by the origin     | 1 | conditional, with the headers of the plan |
@@ -26,7 +27,7 @@ import Testing
 // A dry run says less. It asks no remote, so in place of `request`, `revalidate`, `refuse` and `stale` the image may
 // come from a remote, or an expired original of a remote may be revalidated or served. It does not tell whether a stale
 // entry can serve after an error, nor memory from disk. Its states correspond to its words: `hit` to memory, disk and
-// derive; `stale` to revalidate and stale; `missing` to answer. The words request, remote and refuse are `stale` if the
+// derive; `stale` to revalidate and stale; `missing` to answer; `left_out` to leave_out. The words request, remote and refuse are `stale` if the
 // cache has an entry that can be read, and `missing` otherwise.
 
 @Suite("explain and a dry run announce what a retrieval then does", .bounded)

@@ -106,6 +106,10 @@ struct DecisionWorld: Sendable {
         options.offline = state.isOffline
         options.fromMemoryCacheOrRefresh = state.usesMemoryOrRefresh
         options.retryFailed = state.retriesFailed
+        if state.filters {
+            options.filter = ImageFilter()
+            options.filter?.minWidth = 100_000
+        }
         options.cacheOriginalImage = state.cachesOriginal
         options.staleIfError = state.staleIfError.map { .seconds($0) }
         options.staleWhileRevalidate = state.staleWhileRevalidate.map { .seconds($0) }
