@@ -35,5 +35,32 @@ extension EndToEnd {
             #expect(text.outputLines.first == "equal:" && text.errors.isEmpty, "\(text)")
             #expect(try await kf.run("cache", "dupes", "--distance", "12").status == 2)
         }
+
+        @Test("The index has the hashes, and files of older entries have them")
+        func hashes() async throws {
+            let kf = try KFCommand()
+            let server = try FileServer()
+            try FileManager.default.createDirectory(at: kf.home.path("remote"), withIntermediateDirectories: true)
+            let remote = ["--remote", "file://\(kf.home.path("remote").path)"]
+            let urls = ["/a", "/b"].map { server.url("gallery.jpg?\($0)") } + [server.url("png/grey.png")]
+            let fetch = ["fetch", "-q", "--measure", "dhash"] + urls
+            for arguments in [
+                fetch + remote + ["--remote-write"], fetch + remote + ["--cache-dir", "read"],
+                ["cache", "merge", "read", "--cache-dir", "merged"], fetch + ["--cache-dir", "older"],
+            ] { try #require(try await kf.run(arguments).status == 0) }
+            // Earlier versions have written the hash to the file alone.
+            let index = kf.home.path("older/v1/index.sqlite").path
+            let sql = "UPDATE entries SET freshness = NULL WHERE identifier LIKE '%described:1'"
+            try #require(try await Tool.run("sqlite3", index, sql).status == 0)
+            for name in ["cache", "read", "merged", "older"] {
+                let cache = ["--json", "--cache-dir", name]
+                let described = try await kf.run(["cache", "ls"] + cache).objects().filter { $0["measures"] != nil }
+                let paths = Set(described.compactMap { $0["path"] as? String })
+                #expect(described.count == 3 && paths.count == 2)
+                if name != "older" { for path in paths { try FileManager.default.removeItem(atPath: path) } }
+                let found = try await kf.run(["cache", "dupes"] + cache)
+                #expect(found.output.contains("\"images\":3,\"equal\":1"), "\(name): \(found)")
+            }
+        }
     }
 }

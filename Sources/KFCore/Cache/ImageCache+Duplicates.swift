@@ -79,12 +79,15 @@ extension ImageCache {
     ) throws(StorageError) -> (rows: [Int64], hashes: [UInt64], contents: [UInt64]) {
         let found = Mutex((rows: [Int64](), hashes: [UInt64](), contents: [UInt64](), sources: Set<Int>()))
         try storage.eachEntry(identifierEnd: DescriptionSerializer.steps) { entry in
-            let cached = CachedEntry(entry, path: storage.path(of: entry), now: now)
-            guard let description = cached.imageDescription else { return }
+            // Earlier versions wrote the hash to the file alone.
+            let hash =
+                HeaderLines(entry.freshness).dhash
+                ?? CachedEntry(entry, path: storage.path(of: entry), now: now).imageDescription?.dhash
+            guard let hash else { return }
             found.withLock {
                 guard $0.sources.insert(entry.key.key.hashValue).inserted else { return }
                 $0.rows.append(entry.row)
-                $0.hashes.append(description.dhash)
+                $0.hashes.append(hash)
                 // An image whose original is not known is equal to no other.
                 $0.contents.append(entry.original?.prefix ?? UInt64(bitPattern: entry.row))
             }

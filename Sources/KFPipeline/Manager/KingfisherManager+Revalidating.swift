@@ -48,7 +48,7 @@ extension KingfisherManager {
         var renewal = retrieval.renewal(by: origin, now: cache.now)
         renewal.etag = response.etag
         renewal.lastModified = response.lastModified
-        renewal.freshness = retrieval.freshness(of: origin, retrieval.wantsOriginal ? nil : entry.originalMeasures)
+        renewal.freshness = retrieval.freshness(of: origin, retrieval.wantsOriginal ? HeaderLines(nil) : entry.ownLines)
         var ending = ImageEnding(retrieval, asked: job.asked, .revalidated, .file(stale.file), origin: origin)
         ending.flight = flight
         ending.facts.response = response

@@ -96,9 +96,14 @@ extension KingfisherManager {
         do throws(KingfisherError) {
             let digest = try original(ending)
             func make() throws(KingfisherError) -> Store? {
+                var own = HeaderLines(nil).measuring(ending.facts.measures)
+                if let bytes, DescriptionSerializer.isDescription(retrieval.target.identifier) {
+                    own = own.describing(DescriptionSerializer.description(in: try bytes.load())?.dhash)
+                } else if case .file(let file) = ending.content {
+                    own = own.describing(HeaderLines(file.entry.freshness).dhash)
+                }
                 let facts = retrieval.facts(
-                    format: format, pixels: pixels, origin: origin, original: digest,
-                    measures: ending.facts.measures, now: now)
+                    format: format, pixels: pixels, origin: origin, original: digest, own: own, now: now)
                 if let bytes { return try retrieval.cache.order(bytes, retrieval.target, facts) }
                 guard case .file(let file) = ending.content else { return nil }
                 return .keep(file.entry, as: retrieval.target, facts)

@@ -138,10 +138,10 @@ package final class Retrieval: Sendable {
         try? RequestURL(key)
     }
 
-    /// Returns the facts for the index about bytes of this source. `measures` are those of the original that they were made of.
+    /// Returns the facts for the index about bytes of this source. `own` are the header lines about the image itself.
     func facts(
         format: ImageFormat, pixels: PixelFacts?, origin: OriginFacts?, original: Digest?,
-        measures: ImageMeasures? = nil, now: Timestamp
+        own: HeaderLines = HeaderLines(nil), now: Timestamp
     ) -> EntryFacts {
         var facts = EntryFacts()
         facts.format = format.rawValue
@@ -158,7 +158,7 @@ package final class Retrieval: Sendable {
         }
         facts.etag = origin?.etag
         facts.lastModified = origin?.lastModified
-        facts.freshness = freshness(of: origin, measures)
+        facts.freshness = freshness(of: origin, own)
         facts.original = original
         let renewal = renewal(by: origin, now: now)
         facts.expiration = renewal.expiration
@@ -204,12 +204,12 @@ extension Retrieval {
         return mayStore(origin, now: now) ? renewal(by: origin, now: now).expiration : .expired
     }
 
-    /// Returns the header lines that the entry records, with the digest of the fields that Vary names and the measures of the
-    /// original that the image was made of.
-    func freshness(of origin: OriginFacts?, _ measures: ImageMeasures? = nil) -> String? {
+    /// Returns the header lines that the entry records: those of the response, the digest of the fields that Vary names, and
+    /// those about the image itself.
+    func freshness(of origin: OriginFacts?, _ own: HeaderLines = HeaderLines(nil)) -> String? {
         var lines = origin?.headers ?? HeaderLines(nil)
         if !lines.isEmpty { lines = lines.varying(by: VaryDigest.make(lines, options.request)) }
-        lines = lines.measuring(measures)
+        if !own.isEmpty { lines = lines.updated(by: own) }
         return lines.isEmpty ? nil : lines.text
     }
 

@@ -53,6 +53,11 @@ extension Entry {
         HeaderLines(freshness).measures ?? (key.isOriginal ? ImageFacts(self).measures : nil)
     }
 
+    /// The header lines about the image itself, which a confirmation by the origin leaves as they are.
+    package var ownLines: HeaderLines {
+        HeaderLines(nil).measuring(originalMeasures).describing(HeaderLines(freshness).dhash)
+    }
+
     /// The format, from the object's file extension, which follows the sniffed bytes.
     package var format: ImageFormat { ImageFormat(fileExtension: object.fileExtension.text) ?? .png }
 }
