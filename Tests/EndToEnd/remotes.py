@@ -4,7 +4,8 @@
 usage: remotes.py --kf BINARY [SERVER]...      rclone-s3, rclone-webdav, seaweedfs, moto; all unless some are named
 
 Each server is first asked by a client of this script's own, which signs with Debian's botocore. Then one cache directory
-fills the remote, a second one must make no request to the origin, and wrong credentials must not fail a run. Without
+fills the remote, a second one must make no request to the origin, and wrong credentials must not fail a run. The remote is
+then counted, checked, emptied and filled again from the first cache. Without
 --kf, or with a kf that has no --remote, the servers alone are tried. The servers are kept in .build/remotes.
 """
 
@@ -275,6 +276,41 @@ class Fleet:
         summary = lines[-1] if lines and lines[-1].get("summary") else {}
         return run, seconds, summary.get("remote", {}), self.asked() - before
 
+    def cache(self, environment, remote, *words):
+        """A `kf cache` command on the remote: the run, and the last line of its JSON."""
+        run = subprocess.run(
+            [self.kf, "cache", *words, "--remote", remote, "--json"],
+            env={"PATH": os.environ["PATH"], "HOME": str(self.scratch), **environment},
+            capture_output=True,
+            text=True,
+            timeout=RUN_LIMIT,
+        )
+        lines = run.stdout.splitlines()
+        return run, json.loads(lines[-1]) if lines else {}
+
+    def maintain(self, name, environment, remote, expect):
+        """Counts, checks and empties the remote, and pushes into it. Returns the cells of the table."""
+
+        def counted(entries, objects, what):
+            run, found = self.cache(environment, remote, "stat")
+            expect((found.get("entries"), found.get("objects")) == (entries, objects), f"{what}: {found}", run)
+            return found
+
+        run, found = self.cache(environment, remote, "stat")
+        entries, objects = found.get("entries"), found.get("objects")
+        expect(run.returncode == 0 and entries, f"counting: {found}", run)
+        run, found = self.cache(environment, remote, "verify")
+        expect(run.returncode == 0 and found.get("clean") and found.get("files") == objects, f"checking: {found}", run)
+        run, found = self.cache(environment, remote, "clean", "--unused-for", "1h")
+        expect(run.returncode == 0 and found.get("removed") == 0, f"cleaning what is in use: {found}", run)
+        run, found = self.cache(environment, remote, "clean", "--unused-for", "0s")
+        expect(run.returncode == 0 and found.get("removed") == entries, f"cleaning: {found}", run)
+        counted(0, 0, "after the cleaning")
+        run, found = self.cache(environment, remote, "push", "--cache-dir", self.scratch / f"{name}-a")
+        expect(run.returncode == 0 and found.get("uploaded") == entries, f"pushing: {found}", run)
+        counted(entries, objects, "after the push")
+        return {"entries": entries, "objects": objects, "cleaned": "yes", "pushed": found.get("uploaded")}
+
     def judge(self, name, server):
         """What went wrong, and the cells of the table."""
         right, wrong = server.environment(), server.environment(wrong=True)
@@ -292,6 +328,7 @@ class Fleet:
         expect(run.returncode == 0 and asked == 0, f"reading ended with {run.returncode}, {asked} from the origin", run)
         expect(figures.get("hits") == len(self.names), f"reading: {figures}", run)
         hits = figures.get("hits", 0)
+        maintained = self.maintain(name, right, server.remote(), expect)
         options = ("--remote", server.remote(wrong=True), "--remote-write")
         run, _, figures, refused = self.prefetch(f"{name}-c", wrong, *options)
         expect(run.returncode == 0 and refused == len(self.names), f"wrong credentials: {run.returncode}", run)
@@ -304,6 +341,7 @@ class Fleet:
             "hits": hits,
             "from the origin": asked,
             "with a wrong secret": f"status {run.returncode}, {refused} from the origin",
+            **maintained,
         }
         return wrongs, cells
 
