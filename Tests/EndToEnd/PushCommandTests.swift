@@ -47,10 +47,36 @@ extension EndToEnd {
             let dry = try await kf.run("cache", "push", "--remote", url, "--dry-run", fleet.url(0))
             #expect(dry.output == "\(fleet.url(0))\n" && dry.errors.contains("1 to upload"), "\(dry)")
             #expect(remote.files().isEmpty)
+            let missing = try await push(kf, "\(url)/new", "--dry-run")
+            #expect(missing["uploaded"] as? Int == 3 && missing["failed"] as? Int == 0, "\(missing)")
+            #expect(!FileManager.default.fileExists(atPath: remote.path("new").path))
             #expect(try await push(kf, url, fleet.url(0))["uploaded"] as? Int == 1)
             #expect(try await push(kf, url, "--tag", "site")["uploaded"] as? Int == 2)
             #expect(try await kf.run("cache", "push", "--tag", "none", "--remote", url).status == 1)
             #expect(try await kf.run("cache", "push").errors.contains("needs one --remote"))
+        }
+
+        @Test("Two pushes at once, and two pulls, bring every image")
+        func twoAtOnce() async throws {
+            let fleet = try RemoteFleet(images: 60)
+            let (kf, remote) = (try fleet.machine(), try RemoteKind.file.start())
+            fleet.expectAll(try await fleet.prefetch(by: kf))
+            let list = Data((0..<60).map { fleet.url($0) + "\n" }.joined().utf8)
+            let (asked, reader) = (fleet.origin.requests.count, try fleet.machine())
+            for (command, machine) in [(["push"], kf), (["pull", "-"], reader)] {
+                let both = try (0..<2).map { _ in
+                    try machine.start(["cache"] + command + ["--json", "--remote", remote.url], input: list)
+                }
+                for running in both {
+                    let result = try await running.wait()
+                    #expect(result.status == 0, "\(result)")
+                }
+                try await remote.expectWhole()
+            }
+            #expect(remote.files("ac").count == 60 && remote.files("cas").count == 60)
+            let outcome = try await fleet.prefetch(by: reader, "--offline")
+            fleet.expectAll(outcome)
+            #expect(fleet.origin.requests.count == asked)
         }
 
         @Test("A push of a list or a lock sends only its images")

@@ -3,9 +3,9 @@ import Support
 import Testing
 
 extension EndToEnd {
-    /// The system calls of a merge and of a push, one after the other, kill the process or fail.
+    /// The system calls of merges, pushes, pulls and cleanings, one after the other, kill the process or fail.
     @Suite(
-        "Kills of merges and pushes",
+        "Kills of merges, pushes, pulls and cleanings",
         .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
     struct SpreadKillTests {
         @Test(
@@ -57,6 +57,30 @@ extension EndToEnd {
             let outcome = try await fleet.prefetch(by: fleet.machine(), "--remote", "file://\(root.path)")
             #expect(outcome.asked == 0, "\(outcome.result)")
             #expect(hits * 2 >= calls.count && calls.count > 5, "only \(hits) of \(calls.count)")
+        }
+
+        @Test("A pull that was spoilt is repeated, and whole", arguments: ["signal=KILL", "error=ENOSPC", "error=EIO"])
+        func pull(fault: String) async throws {
+            let fleet = try RemoteFleet(images: 2)
+            let kf = try fleet.machine()
+            let (own, remote) = (kf.home.path("own").path, "file://\(kf.home.path("remote").path)")
+            fleet.expectAll(try await fleet.prefetch(by: kf, "--cache-dir", own, "--remote", remote, "--remote-write"))
+            try kf.home.write("list.txt", "\(fleet.url(0))\n\(fleet.url(1))\n")
+            let pull = ["cache", "pull", kf.home.path("list.txt").path, "--remote", remote]
+            let calls = try await SystemCalls.made(by: kf, pull, all: false)
+            var hits = 0
+            for call in calls {
+                try? FileManager.default.removeItem(at: kf.cacheDirectory)
+                let (result, isHit) = try await SystemCalls.run(kf, pull, call, fault)
+                if isHit || result.status == 128 + SIGKILL { hits += 1 }
+                let again = try await kf.run(pull)
+                try #require(again.status == 0, "\(call): \(again)")
+                let outcome = try await fleet.prefetch(by: kf, "--offline")
+                fleet.expectAll(outcome)
+                try #require(outcome.asked == 0, "\(call): \(outcome.result)")
+                try #require(try await kf.run("cache", "verify", "-q").status == 0, "\(call)")
+            }
+            #expect(hits * 2 >= calls.count && calls.count > 10, "only \(hits) of \(calls.count)")
         }
 
         @Test(

@@ -80,7 +80,8 @@ struct CacheCleanCommand: Sendable {
             unusedFor: unusedFor, maxSize: limit, changesNothing: dryRun, each)
         RemovalReport.print(result.removal, dryRun: dryRun, common)
         if result.failed > 0 {
-            Terminal.printFailure("kf: \(Terminal.visible(layer.name)): \(result.failed) blobs could not be deleted")
+            let name = Terminal.visible(layer.name)
+            Terminal.printFailure("kf: \(name): \(result.failed) blobs could not be read or deleted")
         }
         if let problem = result.problem { throw problem }
         return result.failed > 0 ? .someFailed : .success

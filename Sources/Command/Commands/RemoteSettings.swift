@@ -34,7 +34,7 @@ struct RemoteSettings: Sendable {
 
     /// The settings of `kf cache push`, which has one remote and waits for every upload.
     init(pushing arguments: ParsedArguments) throws(UsageError) {
-        layers = try Self.layers(arguments, of: Options.remote, creates: try !arguments[Options.pushDryRun])
+        layers = try Self.layers(arguments, of: Options.remote, creates: true)
         guard layers.count == 1 else { throw UsageError(message: "'kf cache push' needs one --remote") }
         dropped = nil
         apply = { [layers] configuration in

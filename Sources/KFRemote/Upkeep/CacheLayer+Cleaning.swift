@@ -6,7 +6,7 @@ import KFTerms
 public struct RemoteCleaning: Sendable {
     /// The number of entries that were deleted, and the bytes of all entries and objects that were.
     public fileprivate(set) var removal = Removal()
-    /// The number of entries and objects that the remote did not delete.
+    /// The number of entries that could not be read, and of blobs that were not deleted.
     public fileprivate(set) var failed = 0
     /// The reason why the cleaning ended early; nil if it did not.
     public fileprivate(set) var problem: KingfisherError?
@@ -50,6 +50,7 @@ private struct RemoteCleaner {
     mutating func run(unusedFor: Duration?, maxSize: Int64?) async throws(KingfisherError) {
         try await survey.readEntries { _, _ in }
         let damaged = survey.damaged
+        result.failed = survey.unreadable
         let orphans = changesNothing ? survey.orphans : try await survey.confirmed(survey.orphans)
         let excess = excess(unusedFor, maxSize, apartFrom: damaged, orphans)
         do throws(KingfisherError) {

@@ -11,7 +11,8 @@ import Synchronization
 package final class SharedDirectory: Sendable {
     private let path: String
     private let creates: Bool
-    private let root = Mutex<Root?>(nil)
+    /// The root once it is open, and whether it was made ready for the first write.
+    private let state = Mutex<(root: Root?, isWritten: Bool)>((nil, false))
     private static let temporaries = ["kf1", "tmp"]
     private static let temporaryPrefix = "kf-upload-"
     /// O_NOATIME, which Glibc's Swift module does not export.
@@ -38,7 +39,7 @@ package final class SharedDirectory: Sendable {
         }
     }
 
-    /// Opens nothing yet. With `creates`, a missing root is created.
+    /// Opens nothing yet. With `creates`, the first write creates a missing root, which has no files before.
     package init(_ path: String, creates: Bool) {
         self.path = path
         self.creates = creates
@@ -47,8 +48,8 @@ package final class SharedDirectory: Sendable {
     /// Opens a file; nil when there is none. Throws `planted` for anything but a regular file. Without `isUse`, reading
     /// leaves its access time alone, if this user owns the file.
     package func open(_ name: String, isUse: Bool = true) throws(StorageError) -> FileDescriptor? {
-        let root = try opened()
         do throws(StorageError) {
+            let root = try opened()
             var unused = FileDescriptor?.none
             // EPERM says that another user owns the file.
             if !isUse { unused = bestEffort { () throws(StorageError) in try open(name, Self.noAccessTime, in: root) } }
@@ -56,7 +57,11 @@ package final class SharedDirectory: Sendable {
             let status = try file.status()
             guard status.isRegularFile else { throw .planted(path: file.path, kind: status.kind) }
             return file
-        } catch .system(_, _, let code) where code == ENOENT || code == ENOTDIR {
+        } catch .system(_, let place, let code) where code == ENOENT || code == ENOTDIR {
+            // A missing root is perhaps not mounted.
+            guard place != path || creates && code == ENOENT else {
+                throw .system(call: "open", path: path, errno: code)
+            }
             return nil
         }
     }
@@ -130,7 +135,7 @@ package final class SharedDirectory: Sendable {
         _ name: String, replaces: Bool, warn: (String) -> Void = { _ in },
         _ body: (borrowing FileDescriptor) throws(StorageError) -> Void
     ) throws(StorageError) -> Bool {
-        let root = try opened()
+        let root = try opened(forWriting: true)
         let parts = name.split(separator: "/").map(String.init)
         guard let last = parts.last else { return false }
         let folder = try folder(parts.dropLast(), in: root)
@@ -156,14 +161,17 @@ package final class SharedDirectory: Sendable {
         }
     }
 
-    private func opened() throws(StorageError) -> Root {
-        try root.withLock { root throws(StorageError) in
-            if let root { return root }
-            if creates { path.withPath { _ = mkdir($0, 0o777) } }
-            let new = try Root(try FileDescriptor.open(path, O_RDONLY | O_DIRECTORY))
-            if creates { sweep(new) }
-            root = new
-            return new
+    private func opened(forWriting: Bool = false) throws(StorageError) -> Root {
+        try state.withLock { state throws(StorageError) in
+            let changes = creates && forWriting && !state.isWritten
+            if changes, state.root == nil { path.withPath { _ = mkdir($0, 0o777) } }
+            let root =
+                if let open = state.root { open } else {
+                    try Root(FileDescriptor.open(path, O_RDONLY | O_DIRECTORY))
+                }
+            if changes { sweep(root) }
+            state = (root, state.isWritten || changes)
+            return root
         }
     }
 
