@@ -50,119 +50,96 @@ package struct ProcessorArguments {
 
     package func text(_ key: String) -> String? { values[key] }
 
-    func required(_ key: String, _ example: String) throws(ImagingError) -> String {
-        guard let value = values[key] else { throw fail("\(key) is missing, as in '\(example)'") }
+    /// Returns what `parse` makes of an argument; `standard` when the argument is absent.
+    ///
+    /// `example` completes the message about a missing argument, and `form` the one about a text that is refused.
+    private func value<Value>(
+        _ key: String, default standard: Value? = nil, missing example: @autoclosure () -> String = "",
+        mustBe form: @autoclosure () -> String, _ parse: (String) -> Value?
+    ) throws(ImagingError) -> Value {
+        guard let text = values[key] else {
+            if let standard { return standard }
+            throw fail("\(key) is missing\(example())")
+        }
+        guard let value = parse(text) else { throw fail("\(key) is '\(text)', but must be \(form())") }
         return value
+    }
+
+    func required(_ key: String, _ example: String) throws(ImagingError) -> String {
+        try value(key, missing: ", as in '\(example)'", mustBe: "") { $0 }
     }
 
     /// Returns a number inside the range; `standard` when the argument is absent.
     package func number(
         _ key: String, in range: ClosedRange<Double>, default standard: Double? = nil
     ) throws(ImagingError) -> Double {
-        try number(
-            key, "from \(NumberText.format(range.lowerBound)) to \(NumberText.format(range.upperBound))",
-            default: standard
-        ) { range.contains($0) }
+        let (least, most) = (range.lowerBound, range.upperBound)
+        return try value(
+            key, default: standard,
+            mustBe: "a number from \(NumberText.format(least)) to \(NumberText.format(most))"
+        ) { NumberText.parse($0).flatMap { range.contains($0) ? $0 : nil } }
     }
 
     /// Returns a number above `least` and at most `most`; `standard` when the argument is absent.
     func number(
         _ key: String, above least: Double, upTo most: Double, default standard: Double? = nil
     ) throws(ImagingError) -> Double {
-        try number(
-            key, "above \(NumberText.format(least)) and up to \(NumberText.format(most))", default: standard
-        ) { $0 > least && $0 <= most }
-    }
-
-    private func number(
-        _ key: String, _ bounds: @autoclosure () -> String, default standard: Double?, _ isIn: (Double) -> Bool
-    ) throws(ImagingError) -> Double {
-        guard let text = values[key] else {
-            if let standard { return standard }
-            throw fail("\(key) is missing")
-        }
-        guard let number = NumberText.parse(text), isIn(number) else {
-            throw fail("\(key) is '\(text)', but must be a number \(bounds())")
-        }
-        return number
-    }
-
-    /// Returns one of the words of `type`.
-    package func choice<Choice: RawRepresentable & CaseIterable>(
-        _ key: String, as type: Choice.Type
-    ) throws(ImagingError) -> Choice where Choice.RawValue == String {
-        let allowed = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-        guard let text = values[key] else { throw fail("\(key) is missing; it must be one of \(allowed)") }
-        guard let choice = Choice(rawValue: text.lowercased()) else {
-            let guess = NearestName.to(text.lowercased(), in: Choice.allCases.map(\.rawValue))
-            let hint = allowed.utf8.count > 60 ? guess.map { "; did you mean '\($0)'?" } : nil
-            throw fail("\(key) is '\(text)', but must be one of \(allowed)\(hint ?? "")")
-        }
-        return choice
+        try value(
+            key, default: standard,
+            mustBe: "a number above \(NumberText.format(least)) and up to \(NumberText.format(most))"
+        ) { NumberText.parse($0).flatMap { $0 > least && $0 <= most ? $0 : nil } }
     }
 
     /// Returns one of the words of a type; `standard` when the argument is absent.
     func choice<Choice: RawRepresentable & CaseIterable>(
-        _ key: String, default standard: Choice
+        _ key: String, default standard: Choice? = nil
     ) throws(ImagingError) -> Choice where Choice.RawValue == String {
-        values[key] == nil ? standard : try choice(key, as: Choice.self)
+        let words = Choice.allCases.map(\.rawValue)
+        let allowed = "one of \(words.joined(separator: ", "))"
+        let given = values[key]?.lowercased() ?? ""
+        // A long list hides the word that was meant.
+        let guess = allowed.utf8.count > 67 ? NearestName.to(given, in: words) : nil
+        return try value(
+            key, default: standard, missing: "; it must be \(allowed)",
+            mustBe: allowed + (guess.map { "; did you mean '\($0)'?" } ?? "")
+        ) { _ in Choice(rawValue: given) }
     }
 
-    /// Returns a size written as `WxH`, `Wx` or `xH`.
-    func size(_ key: String, _ example: String) throws(ImagingError) -> SizeSpec {
-        let text = try required(key, example)
-        if text.hasSuffix("%"), let size = NumberText.parse(text.dropLast()).flatMap({ SizeSpec(percent: $0) }) {
-            return size
-        }
-        if let (width, height) = PairText.split(text) {
-            let sides = (NumberText.parse(width), NumberText.parse(height))
-            let readable = (width.isEmpty || sides.0 != nil) && (height.isEmpty || sides.1 != nil)
-            if readable, let size = SizeSpec(width: sides.0, height: sides.1) { return size }
-        }
-        let limit = NumberText.format(SizeSpec.maximum)
-        throw fail(
-            "\(key) is '\(text)', but must be like '\(example)', '320x' or 'x240', with sides above 0 and up to \(limit), or '50%'"
-        )
+    /// Returns a size written as `WxH`, `Wx`, `xH` or `P%`.
+    func size(_ key: String) throws(ImagingError) -> SizeSpec {
+        try value(
+            key, missing: ", as in '320x240'",
+            mustBe: "like '320x240', '320x' or 'x240', with sides above 0 and up to "
+                + "\(NumberText.format(SizeSpec.maximum)), or '50%'",
+            SizeSpec.init(text:))
     }
-}
 
-extension ProcessorArguments {
-    /// Returns a colour; the argument is required.
-    func color(_ key: String) throws(ImagingError) -> Color {
-        guard let text = text(key) else { throw fail("\(key) is missing, as in '#ff8800'") }
-        guard let color = Color(text) else {
-            throw fail("\(key) is '\(text)', but must be a colour like '#f80', '#ff8800', '#ff880080' or 'tomato'")
-        }
-        return color
+    /// Returns a size whose two sides are stated.
+    func sides(_ key: String) throws(ImagingError) -> (width: Double, height: Double) {
+        let size = try size(key)
+        guard let width = size.width, let height = size.height else { throw fail("\(key) needs both sides") }
+        return (width, height)
     }
 
     /// Returns a colour; `standard` when the argument is absent.
-    func color(_ key: String, default standard: Color) throws(ImagingError) -> Color {
-        text(key) == nil ? standard : try color(key)
+    func color(_ key: String, default standard: Color? = nil) throws(ImagingError) -> Color {
+        try value(
+            key, default: standard, missing: ", as in '#ff8800'",
+            mustBe: "a colour like '#f80', '#ff8800', '#ff880080' or 'tomato'", Color.init(_:))
     }
 
     /// Returns the radius of a corner; `standard` when the argument is absent.
     func radius(_ key: String, default standard: CornerRadius? = nil) throws(ImagingError) -> CornerRadius {
-        guard let text = text(key) else {
-            if let standard { return standard }
-            throw fail("\(key) is missing, as in '10', '0.25w' or '0.5h'")
-        }
-        guard let radius = CornerRadius(text) else {
-            let limit = NumberText.format(CornerRadius.maximum)
-            throw fail(
-                "\(key) is '\(text)', but must be pixels from 0 to \(limit), or a fraction from 0 to 1 of the width "
-                    + "or height like '0.25w' or '0.5h'")
-        }
-        return radius
+        try value(
+            key, default: standard, missing: ", as in '10', '0.25w' or '0.5h'",
+            mustBe: "pixels from 0 to \(NumberText.format(CornerRadius.maximum)), or a fraction from 0 to 1 of the "
+                + "width or height like '0.25w' or '0.5h'", CornerRadius.init(_:))
     }
 
     /// Returns a set of corners; all of them when the argument is absent.
     func corners(_ key: String) throws(ImagingError) -> RectCorner {
-        guard let text = text(key) else { return .all }
-        guard let corners = RectCorner(text) else {
-            throw fail("\(key) is '\(text)', but must be some of tl, tr, bl, br, joined like 'tl+br'")
-        }
-        return corners
+        try value(
+            key, default: .all, mustBe: "some of tl, tr, bl, br, joined like 'tl+br'", RectCorner.init(_:))
     }
 
     /// Returns an anchor: a point, a named place or a rule of `interests`; `standard` when the argument is absent.
@@ -171,19 +148,22 @@ extension ProcessorArguments {
         interests: [CroppingImageProcessor.Interest] = CroppingImageProcessor.Interest.allCases
     ) throws(ImagingError) -> CroppingImageProcessor.Anchor {
         typealias Anchor = CroppingImageProcessor.Anchor
-        guard let text = text(key) else { return standard }
-        let places: [(name: String, anchor: Anchor)] = [
-            ("center", .center), ("top-left", Anchor(x: 0, y: 0)), ("top", Anchor(x: 0.5, y: 0)),
-            ("top-right", Anchor(x: 1, y: 0)), ("left", Anchor(x: 0, y: 0.5)), ("right", Anchor(x: 1, y: 0.5)),
-            ("bottom-left", Anchor(x: 0, y: 1)), ("bottom", Anchor(x: 0.5, y: 1)), ("bottom-right", Anchor(x: 1, y: 1)),
+        let names: KeyValuePairs<String, Anchor> = [
+            "center": .center, "top-left": Anchor(x: 0, y: 0), "top": Anchor(x: 0.5, y: 0),
+            "top-right": Anchor(x: 1, y: 0), "left": Anchor(x: 0, y: 0.5), "right": Anchor(x: 1, y: 0.5),
+            "bottom-left": Anchor(x: 0, y: 1), "bottom": Anchor(x: 0.5, y: 1), "bottom-right": Anchor(x: 1, y: 1),
         ]
-        if let place = places.first(where: { $0.name == text.lowercased() }) { return place.anchor }
-        if let interest = interests.first(where: { $0.rawValue == text.lowercased() }) { return Anchor(interest) }
+        let places = names.map { ($0.key, $0.value) } + interests.map { ($0.rawValue, Anchor($0)) }
         func share(_ side: Substring) -> Double? {
             side.hasSuffix("%") ? NumberText.parse(side.dropLast()).map { $0 / 100 } : NumberText.parse(side)
         }
-        if let (x, y) = PairText.split(text), let x = share(x), let y = share(y) { return Anchor(x: x, y: y) }
-        let names = (places.map(\.name) + interests.map(\.rawValue)).joined(separator: ", ")
-        throw fail("\(key) is '\(text)', but must be like '0.5x0.5', '30%x70%' or one of \(names)")
+        return try value(
+            key, default: standard,
+            mustBe: "like '0.5x0.5', '30%x70%' or one of \(places.map(\.0).joined(separator: ", "))"
+        ) { text in
+            if let place = places.first(where: { $0.0 == text.lowercased() }) { return place.1 }
+            guard let (x, y) = PairText.split(text), let x = share(x), let y = share(y) else { return nil }
+            return Anchor(x: x, y: y)
+        }
     }
 }

@@ -3,7 +3,6 @@
 ///
 /// The parser, the help and the completion all work from ``all``.
 package struct ProcessorSyntax: Sendable {
-    /// A parameter of a processor.
     package struct Parameter: Sendable {
         /// The key in `key=value`.
         package let name: String
@@ -96,7 +95,7 @@ extension ProcessorSyntax {
             + "xH and P% keep the aspect ratio; shrink never enlarges; the anchor of cover is that of crop",
         example: "resize:320x240,cover,anchor=attention"
     ) { (arguments) throws(ImagingError) in
-        let size = try arguments.size("size", "320x240")
+        let size = try arguments.size("size")
         let shrink = arguments.text("shrink") != nil
         let word = try arguments.choice("mode", default: ResizeWord.none)
         let anchor = try arguments.anchor("anchor")
@@ -117,7 +116,7 @@ extension ProcessorSyntax {
         "Shrink so that no side is longer than the larger of W and H, or to P%; never enlarge",
         example: "downsample:640x640"
     ) { (arguments) throws(ImagingError) in
-        DownsamplingImageProcessor(size: try arguments.size("size", "320x240"))
+        DownsamplingImageProcessor(size: try arguments.size("size"))
     }
 
     private static let crop = ProcessorSyntax(
@@ -126,10 +125,8 @@ extension ProcessorSyntax {
             + "or top-left, or attention or entropy, which look for the part that matters",
         example: "crop:200x200,anchor=top"
     ) { (arguments) throws(ImagingError) in
-        let size = try arguments.size("size", "320x240")
-        let anchor = try arguments.anchor("anchor")
-        guard let width = size.width, let height = size.height else { throw arguments.fail("size needs both sides") }
-        return CroppingImageProcessor(width: width, height: height, anchor: anchor)
+        let (width, height) = try arguments.sides("size")
+        return CroppingImageProcessor(width: width, height: height, anchor: try arguments.anchor("anchor"))
     }
 
     private static let trim = ProcessorSyntax(
@@ -148,24 +145,22 @@ extension ProcessorSyntax {
         "pad", [.required("size", "WxH"), .required("color", "COLOUR")],
         "Centre the image on a canvas of that size and colour", example: "pad:320x240,#ffffff"
     ) { (arguments) throws(ImagingError) in
-        let size = try arguments.size("size", "320x240")
-        let color = try arguments.color("color")
-        guard let width = size.width, let height = size.height else { throw arguments.fail("size needs both sides") }
-        return PaddingImageProcessor(width: width, height: height, color: color)
+        let (width, height) = try arguments.sides("size")
+        return PaddingImageProcessor(width: width, height: height, color: try arguments.color("color"))
     }
 
     private static let rotate = ProcessorSyntax(
         "rotate", [.choice("angle", "90|180|270", of: RotatingImageProcessor.Angle.self)],
         "Rotate clockwise by that many degrees", example: "rotate:90"
     ) { (arguments) throws(ImagingError) in
-        RotatingImageProcessor(angle: try arguments.choice("angle", as: RotatingImageProcessor.Angle.self))
+        RotatingImageProcessor(angle: try arguments.choice("angle"))
     }
 
     private static let flip = ProcessorSyntax(
         "flip", [.choice("direction", "h|v", of: FlippingImageProcessor.Direction.self)],
         "Mirror horizontally (h) or vertically (v)", example: "flip:h"
     ) { (arguments) throws(ImagingError) in
-        FlippingImageProcessor(direction: try arguments.choice("direction", as: FlippingImageProcessor.Direction.self))
+        FlippingImageProcessor(direction: try arguments.choice("direction"))
     }
 }
 
@@ -194,12 +189,11 @@ extension ProcessorSyntax {
         "Round the corners; R is in pixels, or a fraction of the width or height such as 0.25w or 0.5h",
         example: "round-corner:20,background=#ffffff"
     ) { (arguments) throws(ImagingError) in
-        let radius = try arguments.radius("radius")
-        let corners = try arguments.corners("corners")
-        let size = arguments.text("size") == nil ? nil : try arguments.size("size", "320x240")
-        let background = try arguments.color("background", default: .transparent)
-        return RoundCornerImageProcessor(
-            radius: radius, targetSize: size, roundingCorners: corners, backgroundColor: background)
+        RoundCornerImageProcessor(
+            radius: try arguments.radius("radius"),
+            targetSize: arguments.text("size") == nil ? nil : try arguments.size("size"),
+            roundingCorners: try arguments.corners("corners"),
+            backgroundColor: try arguments.color("background", default: .transparent))
     }
 
     private static let border = ProcessorSyntax(
@@ -211,11 +205,11 @@ extension ProcessorSyntax {
         "Draw a border inside the edge (default 4 pixels, black)", example: "border:2,#ff8800"
     ) { (arguments) throws(ImagingError) in
         let width = try arguments.number("width", above: 0, upTo: BorderImageProcessor.maximumWidth, default: 4)
-        let color = try arguments.color("color", default: .black)
-        let radius = try arguments.radius("radius", default: .point(0))
-        let corners = try arguments.corners("corners")
         return BorderImageProcessor(
-            border: .init(color: color, lineWidth: width, radius: radius, roundingCorners: corners))
+            border: .init(
+                color: try arguments.color("color", default: .black), lineWidth: width,
+                radius: try arguments.radius("radius", default: .point(0)),
+                roundingCorners: try arguments.corners("corners")))
     }
 }
 
@@ -225,9 +219,8 @@ extension ProcessorSyntax {
         "Mix every pixel with a colour; the fraction is the share of the image that stays",
         example: "overlay:#ff8800,fraction=0.7"
     ) { (arguments) throws(ImagingError) in
-        let color = try arguments.color("color")
-        return OverlayImageProcessor(
-            overlay: color, fraction: try arguments.number("fraction", in: 0...1, default: 0.5))
+        OverlayImageProcessor(
+            overlay: try arguments.color("color"), fraction: try arguments.number("fraction", in: 0...1, default: 0.5))
     }
 
     private static let tint = ProcessorSyntax(
@@ -247,11 +240,11 @@ extension ProcessorSyntax {
         example: "color:saturation=1.2,ev=0.5"
     ) { (arguments) throws(ImagingError) in
         typealias Controls = ColorControlsProcessor
-        let brightness = try arguments.number("brightness", in: Controls.brightnessRange, default: 0)
-        let contrast = try arguments.number("contrast", in: Controls.factorRange, default: 1)
-        let saturation = try arguments.number("saturation", in: Controls.factorRange, default: 1)
-        let exposure = try arguments.number("ev", in: Controls.exposureRange, default: 0)
-        return Controls(brightness: brightness, contrast: contrast, saturation: saturation, inputEV: exposure)
+        return Controls(
+            brightness: try arguments.number("brightness", in: Controls.brightnessRange, default: 0),
+            contrast: try arguments.number("contrast", in: Controls.factorRange, default: 1),
+            saturation: try arguments.number("saturation", in: Controls.factorRange, default: 1),
+            inputEV: try arguments.number("ev", in: Controls.exposureRange, default: 0))
     }
 
     private static let blackWhite = ProcessorSyntax(
@@ -270,10 +263,9 @@ extension ProcessorSyntax {
         ],
         "Blend the image onto a background colour", example: "blend:multiply,background=#ff8800"
     ) { (arguments) throws(ImagingError) in
-        let mode = try arguments.choice("mode", as: BlendMode.self)
-        let alpha = try arguments.number("alpha", in: 0...1, default: 1)
-        let background = try arguments.color("background", default: .transparent)
-        return BlendImageProcessor(blendMode: mode, alpha: alpha, backgroundColor: background)
+        BlendImageProcessor(
+            blendMode: try arguments.choice("mode"), alpha: try arguments.number("alpha", in: 0...1, default: 1),
+            backgroundColor: try arguments.color("background", default: .transparent))
     }
 
     private static let watermark = ProcessorSyntax(

@@ -19,14 +19,6 @@ public enum CornerRadius: Sendable, Equatable {
         }
     }
 
-    /// Whether the radius is in its range.
-    var isPossible: Bool {
-        switch self {
-        case .point(let radius): (0...CornerRadius.maximum).contains(radius)
-        case .widthFraction(let share), .heightFraction(let share): (0...1).contains(share)
-        }
-    }
-
     /// The form in identifiers: `10`, `0.25w` or `0.5h`.
     var text: String {
         switch self {
@@ -44,7 +36,7 @@ public enum CornerRadius: Sendable, Equatable {
             return nil
         }
         self = unit == "w" ? .widthFraction(number) : unit == "h" ? .heightFraction(number) : .point(number)
-        if !isPossible { return nil }
+        if self != possible { return nil }
     }
 
     /// Returns the radius in pixels, at most half the shorter side.

@@ -32,6 +32,18 @@ public struct SizeSpec: Sendable, Equatable {
         text = Self.text(width, height)
     }
 
+    /// Reads the form in identifiers; nil for another text and for a side out of its range.
+    init?(text: String) {
+        if text.hasSuffix("%"), let percent = NumberText.parse(text.dropLast()) {
+            self.init(percent: percent)
+            return
+        }
+        guard let (width, height) = PairText.split(text) else { return nil }
+        let sides = (NumberText.parse(width), NumberText.parse(height))
+        guard width.isEmpty || sides.0 != nil, height.isEmpty || sides.1 != nil else { return nil }
+        self.init(width: sides.0, height: sides.1)
+    }
+
     /// Takes both sides, each at most ``maximum``; zero, negative sides and NaN become 1.
     init(possible width: Double, _ height: Double) {
         self.width = Self.possible(width)
