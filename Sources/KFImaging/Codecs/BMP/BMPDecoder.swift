@@ -44,7 +44,7 @@ enum BMPDecoder {
     }
 
     private static func readRuns(_ header: BMPHeader, _ requests: [DecodeOptions]) throws(ImagingError) -> [Bitmap] {
-        let isWhole = try BMPRuns.coverage(header) == .whole
+        let isWhole = try BMPRuns.areWhole(header)
         let palette = BMPPalette(header)
         var format: PixelFormat = isWhole ? .rgb : .rgba
         if header.depth <= 8, palette.isGray { format = isWhole ? .gray : .grayAlpha }

@@ -9,7 +9,6 @@ struct BMPRows {
         case mask(start: Int, bytesPerRow: Int)
     }
 
-    /// The layout of a pixel.
     private enum Layout {
         case indices
         /// One byte a sample: the offsets of red, green, blue and alpha inside a pixel.

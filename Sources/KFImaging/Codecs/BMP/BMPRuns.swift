@@ -14,11 +14,6 @@ struct BMPRuns {
         var repeats: Bool
     }
 
-    /// How much of the picture the runs paint.
-    enum Coverage {
-        case whole, part
-    }
-
     private let header: BMPHeader
     private var position: Int
     private var x = 0
@@ -31,20 +26,20 @@ struct BMPRuns {
 
     private var bytes: UnsafeRawBufferPointer { header.bytes }
 
-    /// Walks the runs without painting them.
+    /// Walks the runs without painting them. Returns whether they paint every pixel.
     ///
     /// - Throws: `truncated` when the bytes end before the end mark and before the last pixel, `corrupt` for a run
     ///   behind the last row.
-    static func coverage(_ header: BMPHeader) throws(ImagingError) -> Coverage {
+    static func areWhole(_ header: BMPHeader) throws(ImagingError) -> Bool {
         var runs = BMPRuns(header)
         var pace = Pace()
         let (pixels, overflow) = header.size.width.multipliedReportingOverflow(by: header.size.height)
         var painted = 0
         while overflow || painted < pixels {
-            guard let run = try runs.next(&pace) else { return .part }
+            guard let run = try runs.next(&pace) else { return false }
             painted += run.count
         }
-        return .whole
+        return true
     }
 
     /// Paints the runs onto a bitmap of zeros.
