@@ -13,20 +13,15 @@ enum Entropy {
         let most = max(bitmap.width - size.width, bitmap.height - size.height)
         let step = (most + cuts - 1) / cuts
         while part.size != size {
-            let (wide, tall) = (min(part.size.width - size.width, step), min(part.size.height - size.height, step))
-            if wide > 0 {
-                var (left, right) = (part, part)
-                (left.size.width, right.size.width) = (wide, wide)
-                right.x += part.size.width - wide
-                if try entropy(of: left, in: bitmap) < entropy(of: right, in: bitmap) { part.x += wide }
-                part.size.width -= wide
-            }
-            if tall > 0 {
-                var (top, bottom) = (part, part)
-                (top.size.height, bottom.size.height) = (tall, tall)
-                bottom.y += part.size.height - tall
-                if try entropy(of: top, in: bitmap) < entropy(of: bottom, in: bitmap) { part.y += tall }
-                part.size.height -= tall
+            for (place, side) in [(\PixelRectangle.x, \PixelSize.width), (\.y, \.height)] {
+                let length = part.size[keyPath: side]
+                let cut = min(length - size[keyPath: side], step)
+                guard cut > 0 else { continue }
+                var (first, last) = (part, part)
+                (first.size[keyPath: side], last.size[keyPath: side]) = (cut, cut)
+                last[keyPath: place] += length - cut
+                if try entropy(of: first, in: bitmap) < entropy(of: last, in: bitmap) { part[keyPath: place] += cut }
+                part.size[keyPath: side] = length - cut
             }
         }
         return part
