@@ -197,16 +197,7 @@ struct ProgressFigures: Sendable {
     }
 
     private static func text(_ uploads: (done: Int, total: Int)) -> String {
-        "uploading \(grouped(uploads.done)) of \(grouped(uploads.total))"
-    }
-
-    /// `12,345`
-    private static func grouped(_ number: Int) -> String {
-        let digits = String(number)
-        return digits.indices.reduce(into: "") { text, index in
-            if !text.isEmpty, digits.distance(from: index, to: digits.endIndex) % 3 == 0 { text += "," }
-            text.append(digits[index])
-        }
+        "uploading \(ByteText.grouped(Int64(uploads.done))) of \(ByteText.grouped(Int64(uploads.total)))"
     }
 
     /// The remaining time. Only transfers count: a list may begin with all that is cached. Nil before the first
