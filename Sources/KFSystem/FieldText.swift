@@ -12,6 +12,27 @@ package enum FieldText {
     package static func isValue(_ text: some StringProtocol) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
     }
+
+    /// Returns the parts of a value between separators outside quoted strings (RFC 9110, 5.6.4).
+    package static func split(_ text: Substring, at separator: Character) -> [Substring] {
+        var parts: [Substring] = []
+        var start = text.startIndex
+        var (isQuoted, isEscaped) = (false, false)
+        for index in text.indices {
+            let character = text[index]
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted, character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                isQuoted.toggle()
+            } else if character == separator, !isQuoted {
+                parts.append(text[start..<index])
+                start = text.index(after: index)
+            }
+        }
+        return parts + [text[start...]]
+    }
 }
 
 extension ArraySlice<UInt8> {

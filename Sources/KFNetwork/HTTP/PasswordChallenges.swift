@@ -1,3 +1,5 @@
+import KFSystem
+
 /// The challenges in the WWW-Authenticate fields of a 401.
 struct PasswordChallenges {
     /// The schemes in lower case, with their realms.
@@ -7,7 +9,7 @@ struct PasswordChallenges {
     /// 9110, 11.6.1).
     init(_ fields: [String]) {
         for field in fields {
-            for item in Self.split(field) {
+            for item in FieldText.split(field[...], at: ",").map(\.trimmingBlanks) {
                 if let realm = Self.value(of: "realm", in: item), !offers.isEmpty {
                     offers[offers.count - 1].realm = realm
                     continue
@@ -26,27 +28,6 @@ struct PasswordChallenges {
         if let digest = offers.first(where: { $0.scheme == "digest" }) { return (.digest, digest.realm) }
         if let basic = offers.first(where: { $0.scheme == "basic" }) { return (.basic, basic.realm) }
         return nil
-    }
-
-    /// Splits a field at the commas outside quoted strings.
-    private static func split(_ field: String) -> [Substring] {
-        var items: [Substring] = []
-        var start = field.startIndex
-        var (isQuoted, isEscaped) = (false, false)
-        for index in field.indices {
-            let character = field[index]
-            if isEscaped {
-                isEscaped = false
-            } else if isQuoted, character == "\\" {
-                isEscaped = true
-            } else if character == "\"" {
-                isQuoted.toggle()
-            } else if character == ",", !isQuoted {
-                items.append(field[start..<index].trimmingBlanks)
-                start = field.index(after: index)
-            }
-        }
-        return items + [field[start...].trimmingBlanks]
     }
 
     private static func value(of name: String, in item: Substring) -> String? {

@@ -1,3 +1,5 @@
+import KFSystem
+
 /// The directives of Cache-Control that matter to a private cache (RFC 9111, 5.2.2).
 package struct CacheControl: Equatable {
     package var noStore = false
@@ -118,13 +120,13 @@ enum FieldMembers {
     /// Returns the members of repeated fields in order, each once.
     static func list(_ values: [String]) -> [String] {
         var known: Set<String> = [""]
-        return values.flatMap { split($0[...], at: ",") }.map { String(HeaderLines.trimmed($0)) }
+        return values.flatMap { FieldText.split($0[...], at: ",") }.map { String(HeaderLines.trimmed($0)) }
             .filter { known.insert($0).inserted }
     }
 
     /// Returns `Text/HTML ; Q=1.0` as `text/html`. The values of other parameters keep their case.
     private static func preference(_ member: String) -> String {
-        var parts = split(member[...], at: ";").map { String(HeaderLines.trimmed($0)) }
+        var parts = FieldText.split(member[...], at: ";").map { String(HeaderLines.trimmed($0)) }
         parts[0] = parts[0].lowercased()
         for (index, part) in parts.enumerated().dropFirst() {
             guard let mark = part.firstIndex(of: "=") else { continue }
@@ -137,27 +139,5 @@ enum FieldMembers {
             parts[index] = "\(name)=\(value)"
         }
         return parts.filter { !$0.isEmpty && $0 != "q=1" }.joined(separator: ";")
-    }
-
-    /// Splits at separators outside quotes.
-    private static func split(_ text: Substring, at separator: Character) -> [Substring] {
-        var parts: [Substring] = []
-        var start = text.startIndex
-        var isQuoted = false
-        var isEscaped = false
-        for index in text.indices {
-            let character = text[index]
-            if isEscaped {
-                isEscaped = false
-            } else if character == "\\" && isQuoted {
-                isEscaped = true
-            } else if character == "\"" {
-                isQuoted.toggle()
-            } else if character == separator && !isQuoted {
-                parts.append(text[start..<index])
-                start = text.index(after: index)
-            }
-        }
-        return parts + [text[start...]]
     }
 }
