@@ -44,20 +44,20 @@ extension Connection {
             UNION ALL SELECT hour, -\(sound("entries")), \(anyOdd("entries")) FROM expiries)
         GROUP BY hour HAVING total(n) <> 0 OR total(odd) <> 0
         """)
-    private static let addTotals = Query(
+    private static let correctTotals = Query(
         """
         INSERT INTO totals VALUES (0, ?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET
             entries = \(sound("entries")) + ?1, variants = \(sound("variants")) + ?2, bytes = \(sound("bytes")) + ?3,
             objects = \(sound("objects")) + ?4, stored = \(sound("stored")) + ?5
         """)
-    private static let addHost = addShare("hosts")
-    private static let addFormat = addShare("formats")
-    private static let addAge = Query(
+    static let addHost = addShare("hosts")
+    static let addFormat = addShare("formats")
+    static let addAge = Query(
         """
         INSERT INTO ages VALUES (?3, ?1, ?2)
         ON CONFLICT (hour) DO UPDATE SET entries = \(sound("entries")) + ?1, bytes = \(sound("bytes")) + ?2
         """)
-    private static let addExpiry = Query(
+    static let addExpiry = Query(
         "INSERT INTO expiries VALUES (?2, ?1) ON CONFLICT (hour) DO UPDATE SET entries = \(sound("entries")) + ?1")
 
     /// Returns the SQL for a kept sum, with 0 in place of a value that is not a valid count, such as a text.
@@ -96,7 +96,7 @@ extension Connection {
                 let corrections = (0..<5).map { sums.int64($0) }
                 guard corrections.contains(where: { $0 != 0 }) || sums.int64(5) != 0 else { return nil }
                 return CountDifference(
-                    correction: Self.addTotals, row: nil, label: "totals", corrections: corrections)
+                    correction: Self.correctTotals, row: nil, label: "totals", corrections: corrections)
             } + differences(Self.hosts, Self.addHost, columns: 2) { "host \($1)" }
                 + differences(Self.formats, Self.addFormat, columns: 2) { "format \($1)" }
                 + differences(Self.ages, Self.addAge, columns: 2) { hour, _ in "ages, hour \(hour)" }

@@ -27,8 +27,7 @@ extension Connection {
 
     /// Returns the entries of each tag, in the order of names.
     func tagShares() throws(StorageError) -> [CacheShare] {
-        guard try hasTags else { return [] }
-        return try all(Self.shares) { CacheShare(name: $0.text(0), entries: Int($0.count(1)), bytes: $0.count(2)) }
+        try hasTags ? shares(Self.shares) : []
     }
 
     func removeTags(row: Int64) throws(StorageError) {

@@ -83,7 +83,7 @@ extension Connection {
 
     func formats() throws(StorageError) -> [CacheShare] { try shares(Self.formatShares) }
 
-    private func shares(_ query: Query) throws(StorageError) -> [CacheShare] {
+    func shares(_ query: Query) throws(StorageError) -> [CacheShare] {
         try all(query) { CacheShare(name: $0.text(0), entries: Int($0.count(1)), bytes: $0.count(2)) }
     }
 }
@@ -94,15 +94,6 @@ extension Connection {
         UPDATE totals SET entries = entries + ?1, variants = variants + ?2, bytes = bytes + ?3,
             objects = objects + ?4, stored = stored + ?5
         """)
-    private static let addHost = Query("UPDATE hosts SET entries = entries + ?2, bytes = bytes + ?3 WHERE id = ?1")
-    private static let addFormat = Query("UPDATE formats SET entries = entries + ?2, bytes = bytes + ?3 WHERE id = ?1")
-    private static let addAge = Query(
-        """
-        INSERT INTO ages VALUES (?1, ?2, ?3)
-        ON CONFLICT (hour) DO UPDATE SET entries = entries + ?2, bytes = bytes + ?3
-        """)
-    private static let addExpiry = Query(
-        "INSERT INTO expiries VALUES (?1, ?2) ON CONFLICT (hour) DO UPDATE SET entries = entries + ?2")
 
     /// Adds this transaction's changes to the sums. Must be called before every commit.
     func writeTally() throws(StorageError) {
@@ -110,9 +101,9 @@ extension Connection {
         let done = tally
         tally = Tally()
         try run(Self.addTotals, done.entries, done.variants, done.bytes, done.objects, done.stored)
-        for (host, share) in done.hosts { try run(Self.addHost, host, share.entries, share.bytes) }
-        for (format, share) in done.formats { try run(Self.addFormat, format, share.entries, share.bytes) }
-        for (hour, share) in done.ages { try run(Self.addAge, hour, share.entries, share.bytes) }
-        for (hour, entries) in done.expiries { try run(Self.addExpiry, hour, entries) }
+        for (host, share) in done.hosts { try run(Self.addHost, share.entries, share.bytes, host) }
+        for (format, share) in done.formats { try run(Self.addFormat, share.entries, share.bytes, format) }
+        for (hour, share) in done.ages { try run(Self.addAge, share.entries, share.bytes, hour) }
+        for (hour, entries) in done.expiries { try run(Self.addExpiry, entries, hour) }
     }
 }

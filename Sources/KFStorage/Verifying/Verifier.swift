@@ -110,14 +110,14 @@ final class Verifier {
         return try storage.read { connection throws(StorageError) in try body(connection) }
     }
 
-    /// Calls `look` with each page of what `read` finds in the index, which begins with a row.
+    /// Calls `look` with each page of what a method of the connection finds, from a row on.
     private func forEachPage<Item: Sendable>(
-        _ read: (Connection, Int64) throws(StorageError) -> RowPage<Item>,
+        _ read: (Connection) -> (_ first: Int64, _ count: Int) throws(StorageError) -> RowPage<Item>,
         look: (RowPage<Item>) throws(StorageError) -> Void
     ) throws(StorageError) {
         var next: Int64? = .min
         while let first = next {
-            let page = try storage.read { connection throws(StorageError) in try read(connection, first) }
+            let page = try storage.read { connection throws(StorageError) in try read(connection)(first, Self.page) }
             next = page.next
             try look(page)
         }
@@ -143,9 +143,7 @@ extension Verifier {
     }
 
     private func checkEntries() throws(StorageError) {
-        try forEachPage { connection, first throws(StorageError) in
-            try connection.brokenEntries(from: first, count: Self.page)
-        } look: { page throws(StorageError) in
+        try forEachPage(Connection.brokenEntries) { page throws(StorageError) in
             result.entries += page.seen
             try settle(broken: page.found.map(\.row))
         }
@@ -179,9 +177,7 @@ extension Verifier {
     }
 
     private func checkTimes() throws(StorageError) {
-        try forEachPage { connection, first throws(StorageError) in
-            try connection.timesWithoutEntries(from: first, count: Self.page)
-        } look: { page throws(StorageError) in
+        try forEachPage(Connection.timesWithoutEntries) { page throws(StorageError) in
             try secondLook(page.found) { row, connection throws(StorageError) in
                 guard try connection.timesWithoutEntries(from: row, count: 1).found.first == row else { return nil }
                 if repairs { try connection.removeTimes(row: row) }
@@ -193,9 +189,7 @@ extension Verifier {
 
     /// Checks for rows of objects that name no file: another program has written them, or the disk has damaged them.
     private func checkObjectRows() throws(StorageError) {
-        try forEachPage { connection, first throws(StorageError) in
-            try connection.unusableObjects(from: first, count: Self.page)
-        } look: { page throws(StorageError) in
+        try forEachPage(Connection.unusableObjects) { page throws(StorageError) in
             let users = try storage.read { connection throws(StorageError) in
                 try connection.entries(ofObjects: Set(page.found))
             }
@@ -217,9 +211,7 @@ extension Verifier {
     }
 
     private func checkReferences() throws(StorageError) {
-        try forEachPage { connection, first throws(StorageError) in
-            try connection.wrongReferences(from: first, count: Self.page)
-        } look: { page throws(StorageError) in
+        try forEachPage(Connection.wrongReferences) { page throws(StorageError) in
             try secondLook(page.found) { wrong, connection throws(StorageError) in
                 guard try connection.objectRow(wrong.row.row) == wrong.row else { return nil }
                 if repairs {
