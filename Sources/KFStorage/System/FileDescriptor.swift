@@ -72,6 +72,11 @@ package struct FileDescriptor: ~Copyable, Sendable {
         try retry("read", path) { Glibc.read(raw, buffer.baseAddress, buffer.count) }
     }
 
+    /// Reads up to the buffer's length from a position on, and leaves the file's own position alone.
+    package func read(at position: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
+        try retry("read", path) { pread(raw, buffer.baseAddress, buffer.count, off_t(position)) }
+    }
+
     /// Returns the SHA-256 of the rest of the file.
     package func digest() throws(StorageError) -> Digest {
         var sha = SHA256()
@@ -220,9 +225,7 @@ package enum FileCopy {
         defer { buffer.deallocate() }
         var position = start
         while true {
-            let count = try retry("read", source.path) {
-                pread(source.raw, buffer.baseAddress, buffer.count, off_t(position))
-            }
+            let count = try source.read(at: position, into: buffer)
             if count == 0 { return }
             try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             position += Int64(count)

@@ -63,7 +63,7 @@ package final class FileLock: Sendable {
     func read(words count: Int, from first: Int = 0) throws(StorageError) -> [Int64] {
         var words = [Int64](repeating: 0, count: count)
         try words.withMutableBytes { buffer throws(StorageError) in
-            _ = try retry("read", file.path) { pread(file.raw, buffer.baseAddress, buffer.count, off_t(first * 8)) }
+            _ = try file.read(at: Int64(first * 8), into: buffer)
         }
         return words.map(Int64.init(littleEndian:))
     }

@@ -39,9 +39,7 @@ public final class CachedFile: Sendable {
             return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
                 while filled < count {
                     let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
-                    let read = try retry("read", path) {
-                        pread(file.raw, rest.baseAddress, rest.count, off_t(position + Int64(filled)))
-                    }
+                    let read = try file.read(at: position + Int64(filled), into: rest)
                     guard read > 0 else { throw StorageError.system(call: "read", path: path, errno: EIO) }
                     filled += read
                 }
