@@ -153,12 +153,14 @@ struct ItemReport: Sendable {
                 "final_url", "The URL that answered, after redirects, without user info; null without a response."
             ) { $0.result?.response?.url },
             JSONField.ifPresent("redirects", "The URLs that redirected, in their order, without user info.") {
-                $0.redirects.isEmpty ? nil : $0.redirects
+                $0.result.map(\.redirects).flatMap { $0.isEmpty ? nil : $0 }
             },
             JSONField.ifPresent("mirror", "The URL of the --mirror that brought or confirmed the image.") {
                 $0.result?.response?.mirror
             },
-            JSONField.ifPresent("alternative", "The --alternative that brought the image.") { $0.alternative },
+            JSONField.ifPresent("alternative", "The --alternative that brought the image.") {
+                $0.result?.alternative.map(RequestURL.withoutUserInfo)
+            },
             JSONField(
                 "timings",
                 "dns, connect, tls, first_byte and total: seconds since the transfer began; null without a transfer."
@@ -217,16 +219,8 @@ struct ItemReport: Sendable {
         sample == nil ? nil : result.map { ($0.originalMeasures, $0.originalSHA256) }
     }
 
-    private var redirects: [String] { result?.response?.redirects.map(\.url) ?? [] }
-
-    private var alternative: String? {
-        guard let result, result.source.name != result.originalSource.name else { return nil }
-        return RequestURL.withoutUserInfo(result.source.name)
-    }
-
     var httpStatus: Int? { result?.response?.status ?? error?.httpStatus }
 
-    /// The number of transfers.
     var transfers: Int { attempts ?? result?.attempts ?? 0 }
 
     /// The failure of the source, or of storing the image. An image that was left out has not failed.
@@ -255,20 +249,11 @@ struct ItemReport: Sendable {
             let date = (reason.removal?.time).flatMap(DateText.text)
             text += " (\(reason.word)\(date.map { " on \($0)Z" } ?? ""))"
         }
-        let redirects = redirects(of: result)
+        let redirects = result.redirects.map(RequestURL.redacted)
         if !redirects.isEmpty { text += ", redirected by \(redirects.joined(separator: ", "))," }
         if let mirror = result.response?.mirror { text += ", from the mirror \(RequestURL.redacted(mirror))," }
-        if let alternative = alternative(of: result) { text += ", from the alternative \(alternative)," }
+        if let name = result.alternative { text += ", from the alternative \(RequestURL.redacted(name))," }
         return Terminal.visible(text)
-    }
-
-    private static func redirects(of result: RetrieveImageResult) -> [String] {
-        result.response?.redirects.map { RequestURL.redacted($0.url) } ?? []
-    }
-
-    private static func alternative(of result: RetrieveImageResult) -> String? {
-        let name = result.source.name
-        return name == result.originalSource.name ? nil : RequestURL.redacted(name)
     }
 
     private static func describe(_ result: RetrieveImageResult) -> String {
@@ -303,4 +288,11 @@ struct ItemReport: Sendable {
         let remedy = format.isDecodable && named.isEncodable ? "; -f \(named.rawValue) converts it" : ""
         return "\(output) has the bytes of \(format.displayName)\(remedy)"
     }
+}
+
+extension RetrieveImageResult {
+    fileprivate var redirects: [String] { response?.redirects.map(\.url) ?? [] }
+
+    /// The name of the alternative that brought the image; nil for the source itself.
+    fileprivate var alternative: String? { source.name == originalSource.name ? nil : source.name }
 }

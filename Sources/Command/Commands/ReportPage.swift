@@ -260,7 +260,7 @@ enum ReportPage {
     }
 
     private static func link(_ entry: CachedEntry, _ content: String) -> String {
-        "<a href=\"\(HTMLText.fileURL(entry.path))\">\(content)</a>"
+        "<a href=\"file://\(HTMLText.urlPath(entry.path))\">\(content)</a>"
     }
 
     /// The date and time in UTC.
@@ -284,9 +284,6 @@ enum HTMLText {
     private static let escapes: [Unicode.Scalar: String] = [
         "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;",
     ]
-
-    /// Returns `file:///…` for an attribute.
-    static func fileURL(_ path: String) -> String { "file://" + urlPath(path) }
 
     /// Returns a path as a URL has it, in ASCII that also `srcset` takes.
     static func urlPath(_ path: String) -> String {
