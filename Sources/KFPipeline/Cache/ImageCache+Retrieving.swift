@@ -53,16 +53,9 @@ extension ImageCache {
         let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
             guard let file = try storage.openObject(digest) else { return CachedFile?.none }
             let (status, bytes) = (try file.status(), try file.readAll())
-            let inspected = bytes.withUnsafeBytes { bytes in
-                Result { () throws(KingfisherError) in try inspector.inspect(bytes) }
+            guard let entry = inspector.entry(of: key, bytes, status, now), entry.object.digest == digest else {
+                return nil
             }
-            guard case .success(let findings) = inspected else { return nil }
-            let entry = bytes.withUnsafeBytes { bytes in
-                Entry(
-                    of: key, fileOf: bytes, modified: status.modified, fileExtension: findings.format.fileExtension,
-                    pixels: findings.info.map(PixelFacts.init), now: now)
-            }
-            if entry.object.digest != digest { return nil }
             return CachedFile(file, entry: entry)
         }
         return found ?? nil

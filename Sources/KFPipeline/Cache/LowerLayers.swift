@@ -122,21 +122,12 @@ final class AdditionalFiles: LowerLayer {
             guard status.isRegularFile else { return nil }
             let bytes = try file.readAll(
                 expected: Int(clamping: status.st_size), limit: Int(RequestOptions().transfer.maxBytes))
-            guard let entry = bytes.withUnsafeBytes({ entry(key, $0, status) }), isUsable(entry) else { return nil }
+            let inspector = ImageInspector(limits: DecodeLimits(), check: .structure)
+            guard let entry = inspector.entry(of: key, bytes, status, clock.now()), isUsable(entry) else { return nil }
             return CachedFile(file, entry: entry)
         } catch {
             return nil
         }
-    }
-
-    private func entry(_ key: EntryKey, _ bytes: UnsafeRawBufferPointer, _ status: stat) -> Entry? {
-        let inspected = Result { () throws(KingfisherError) in
-            try ImageInspector(limits: DecodeLimits(), check: .structure).inspect(bytes)
-        }
-        guard case .success(let findings) = inspected else { return nil }
-        return Entry(
-            of: key, fileOf: bytes, modified: status.modified, fileExtension: findings.format.fileExtension,
-            pixels: findings.info.map(PixelFacts.init), now: clock.now())
     }
 
     /// Finds nothing: a prefetch stores the image of a key although the program has a file for it.
@@ -147,4 +138,17 @@ final class AdditionalFiles: LowerLayer {
     func variants(of key: EntryKey) -> [(entry: Entry, path: String)] { [] }
 
     func isWhole(_ entry: Entry) -> Bool { false }
+}
+
+extension ImageInspector {
+    /// Returns an entry for the bytes of a file that the index does not have; nil if they are not an accepted image.
+    func entry(of key: EntryKey, _ bytes: [UInt8], _ status: stat, _ now: Timestamp) -> Entry? {
+        bytes.withUnsafeBytes { bytes in
+            guard case .success(let findings) = Result(catching: { () throws(KingfisherError) in try inspect(bytes) })
+            else { return nil }
+            return Entry(
+                of: key, fileOf: bytes, modified: status.modified, fileExtension: findings.format.fileExtension,
+                pixels: findings.info.map(PixelFacts.init), now: now)
+        }
+    }
 }
