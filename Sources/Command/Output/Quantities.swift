@@ -70,56 +70,31 @@ enum DateText {
 
     /// Nil for anything else.
     static func moment(_ text: String) -> Timestamp? {
-        let parts = text.split(maxSplits: 1, omittingEmptySubsequences: false) { "Tt ".contains($0) }
-        guard let date = numbers(parts[0], "-", [4, 2, 2]) else { return nil }
+        let (date, rest) = (text.prefix(10), text.dropFirst(10))
+        guard rest.isEmpty || "Tt ".contains(rest.first ?? "T") else { return nil }
+        let clock = rest.isEmpty ? "00:00" : rest.dropFirst().prefix { $0.isNumber || $0 == ":" }
+        let whole = "\(date)T\(clock)" + (clock.count == 5 ? ":00" : "")
+        let parts = whole.split { "-T:".contains($0) }.compactMap { Int32($0) }
+        guard parts.count == 6, let minutes = minutes(rest.dropFirst(clock.count + 1)) else { return nil }
         var fields = tm()
-        fields.tm_year = date[0] - 1900
-        fields.tm_mon = date[1] - 1
-        fields.tm_mday = date[2]
-        var offset: Int64 = 0
-        if parts.count == 2 {
-            let clock = parts[1].prefix { $0.isNumber || $0 == ":" }
-            guard let time = numbers(clock, ":", [2, 2, 2]) ?? numbers(clock, ":", [2, 2]),
-                let minutes = minutes(parts[1].dropFirst(clock.count))
-            else { return nil }
-            fields.tm_hour = time[0]
-            fields.tm_min = time[1]
-            fields.tm_sec = time.count > 2 ? time[2] : 0
-            offset = minutes
-        }
-        let wanted = fields
+        (fields.tm_year, fields.tm_mon, fields.tm_mday) = (parts[0] &- 1900, parts[1] &- 1, parts[2])
+        (fields.tm_hour, fields.tm_min, fields.tm_sec) = (parts[3], parts[4], parts[5])
         let seconds = Int64(timegm(&fields))
-        // timegm makes the 2nd of March out of the 30th of February.
-        guard wanted.tm_mon == fields.tm_mon, wanted.tm_mday == fields.tm_mday, wanted.tm_hour == fields.tm_hour,
-            wanted.tm_min == fields.tm_min, wanted.tm_sec == fields.tm_sec
-        else { return nil }
-        return Timestamp(milliseconds: (seconds - offset * 60) * 1000)
+        // timegm makes the 2nd of March out of the 30th of February, and other texts have the same numbers.
+        guard Self.text(Timestamp(milliseconds: seconds * 1000)) == whole else { return nil }
+        return Timestamp(milliseconds: (seconds - minutes * 60) * 1000)
     }
 
     /// The minutes of an offset: `Z`, `+02:00`, `+0200`, `-05`; none is zero.
     private static func minutes(_ text: Substring) -> Int64? {
         guard let sign = text.first, text != "Z", text != "z" else { return 0 }
-        let rest = text.dropFirst()
-        guard sign == "+" || sign == "-",
-            let parts = numbers(rest, ":", [2, 2]) ?? numbers(rest, ":", [2]) ?? numbers(rest, ":", [4]),
-            let first = parts.first
+        let bytes = Array(text.utf8.dropFirst())
+        let digits = bytes.count == 5 && bytes[2] == UInt8(ascii: ":") ? bytes[..<2] + bytes[3...] : bytes[...]
+        guard sign == "+" || sign == "-", [2, 4].contains(digits.count), digits.allSatisfy({ $0 &- 0x30 < 10 }),
+            let number = Int64(String(decoding: digits, as: UTF8.self))
         else { return nil }
-        let isLong = rest.count == 4
-        let hours = isLong ? first / 100 : first
-        let minutes = isLong ? first % 100 : parts.count == 2 ? parts[1] : 0
+        let (hours, minutes) = digits.count == 4 ? (number / 100, number % 100) : (number, 0)
         guard hours < 24, minutes < 60 else { return nil }
-        return Int64(hours * 60 + minutes) * (sign == "-" ? -1 : 1)
-    }
-
-    /// Groups of so many digits each.
-    private static func numbers(_ text: Substring, _ separator: Character, _ lengths: [Int]) -> [Int32]? {
-        let groups = text.split(separator: separator, omittingEmptySubsequences: false)
-        guard groups.map(\.utf8.count) == lengths else { return nil }
-        var found: [Int32] = []
-        for group in groups {
-            guard group.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let number = Int32(group) else { return nil }
-            found.append(number)
-        }
-        return found
+        return (hours * 60 + minutes) * (sign == "-" ? -1 : 1)
     }
 }
