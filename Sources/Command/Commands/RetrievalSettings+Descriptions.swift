@@ -50,7 +50,6 @@ extension RetrievalSettings {
 }
 
 extension ImageMeasure {
-    /// Returns all figures of a description as JSON.
     static func all(of description: ImageDescription) -> StrictJSON {
         let own = allCases.filter { $0 != .frames }
         return .object(own.map { .init(name: $0.rawValue, value: $0.value(of: description, frames: nil)) })

@@ -125,7 +125,6 @@ public final class ImagePrefetcher: Sendable {
     /// Cuts off the transfers that are running, after `finishEarly`. Their items end as cancelled.
     package func cutOff() { tell(.cutOff) }
 
-    /// The number of transfers that are running.
     package var runningTransfers: Int { manager.downloader.runningTransfers }
 
     /// Ends the run early. All known items that have not started end as `notTried`.

@@ -30,12 +30,6 @@ struct PrefetchWish: Sendable {
     /// The error of the item's record.
     var error: KingfisherError?
 
-    init(item: PrefetchItem, retrievals: [Retrieval] = [], error: KingfisherError? = nil) {
-        self.item = item
-        self.retrievals = retrievals
-        self.error = error
-    }
-
     /// Returns a wish for each item. Modifiers without an identity run.
     static func each(
         of items: [PrefetchItem], _ forms: [OptionsBox], _ manager: KingfisherManager, _ lock: LockedRun?

@@ -36,7 +36,6 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var bytes: Int64 = 0
     /// The total size of the images from remotes, in bytes.
     public var remoteBytes: Int64 = 0
-    /// The outlook of the run.
     package var outlook = PrefetchOutlook()
 
     package init() {}

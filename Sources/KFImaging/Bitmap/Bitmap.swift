@@ -44,7 +44,6 @@ public struct Bitmap: Sendable {
         memory = try PixelMemory(length: length, zeroed: zeroed)
     }
 
-    /// The width and the height.
     var size: PixelSize { PixelSize(width: width, height: height) }
 
     /// The identity of the memory; equal for bitmaps that share it.

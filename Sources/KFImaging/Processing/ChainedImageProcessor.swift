@@ -3,10 +3,6 @@ public struct ChainedImageProcessor: ImageProcessor {
     /// In the order in which they run; at least two, none of them a chain or the default processor.
     public let steps: [any ImageProcessor]
 
-    fileprivate init(steps: [any ImageProcessor]) {
-        self.steps = steps
-    }
-
     /// The steps' identifiers joined by `|>`.
     public var identifier: String { steps.map(\.identifier).joined(separator: "|>") }
 

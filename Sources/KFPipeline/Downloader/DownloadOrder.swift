@@ -7,7 +7,6 @@ struct DownloadOrder: Sendable {
     let url: RequestURL
     let terms: DownloadTerms
     var condition: RequestCondition?
-    /// Whether the URL is that of a mirror.
     var isForMirror = false
     /// Whether the retry strategy has asked for the transfer.
     var isRetry = false

@@ -18,7 +18,6 @@ final class DownloadedImage: Sendable {
     let isPersonal: Bool
     /// The claim that keeps other processes from requesting the key.
     let flight: FlightHold?
-    /// The stores of it.
     let stores: OrderBook
     /// The entry of the remote that it came from; nil if it came from its source.
     let entry: RemoteEntry?
@@ -132,7 +131,6 @@ final class DownloadedImage: Sendable {
     }
 }
 
-/// The answer of a source.
 enum DownloadAnswer: Sendable {
     case image(DownloadedImage)
     /// The server confirmed the cached image (304). The flight keeps other processes from requesting the key.

@@ -101,7 +101,6 @@ public final class ImageDownloader: Sendable {
         site.transport.drain()
     }
 
-    /// The number of transfers that are running.
     package var runningTransfers: Int { work.runningTransfers }
 
     /// Starts no transfers while `isHeld` is true, as when too many bodies wait to be stored.

@@ -1,7 +1,6 @@
 import KFRemote
 import KFTerms
 
-/// A recipient of ended images.
 package protocol ImageRecipient: AnyObject, Sendable {
     /// Takes several ended images at once. Called from any thread; must not block.
     func take(_ ended: [EndedImage])
@@ -27,7 +26,6 @@ package struct EndedImage: Sendable {
 /// images. Handing on several together costs less than each alone.
 struct Turn {
     private var groups: [(cache: ImageCache, orders: [StoreOrder], urgent: Bool)] = []
-    /// The number of stores.
     private(set) var stores = 0
     private var first: ContinuousClock.Instant?
     /// The jobs whose sources are asked.

@@ -138,7 +138,6 @@ final class WorkTable: Sendable {
     /// The number of waiters for all work that has not delivered.
     var waiterCount: Int { works.withLock { $0.values.reduce(0) { $0 + $1.waiters.count } } }
 
-    /// Returns whether the work has a waiter.
     func isWanted(_ work: any SharedWork) -> Bool {
         works.withLock { works in Self.place(of: work, in: works).map { !works.values[$0].waiters.isEmpty } ?? false }
     }
@@ -158,7 +157,6 @@ final class WorkTable: Sendable {
         for waiter in waiters { waiter.cancel() }
     }
 
-    /// The number of transfers that are running.
     var runningTransfers: Int { works.withLock { $0.values.count { $0.answer == nil && $0.work.isRunning } } }
 }
 

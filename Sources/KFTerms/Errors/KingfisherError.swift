@@ -95,7 +95,6 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
         return false
     }
 
-    /// The code, name and message of the reason.
     private var description: (code: Int, name: String, message: String) {
         switch self {
         case .requestError(let reason): reason.description

@@ -32,7 +32,6 @@ public struct ImageFacts: Sendable, Equatable {
 }
 
 extension ImageFacts {
-    /// The measures of an original.
     package var measures: ImageMeasures { ImageMeasures(format: format, width: width, height: height, bytes: bytes) }
 
     package init(_ entry: Entry) {

@@ -60,7 +60,6 @@ public struct RequestURL: Hashable, Sendable {
     }
 }
 
-/// The parts of a URL.
 private final class URLParts: Sendable {
     let text: String
     let scheme: String

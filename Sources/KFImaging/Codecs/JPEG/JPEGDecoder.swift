@@ -105,7 +105,6 @@ struct JPEGReader: ~Copyable {
 
     /// The size as stored.
     var size: PixelSize { PixelSize(width: Int(header.width), height: Int(header.height)) }
-    /// The format of the rows.
     var format: PixelFormat { header.channels == 1 ? .gray : .rgb }
     /// Whether the picture is CMYK, with 255 for no ink.
     var isCMYK: Bool { header.channels == 4 }
