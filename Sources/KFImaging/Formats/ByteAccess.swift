@@ -44,16 +44,7 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
-    func contains(_ text: StaticString) -> Bool {
-        guard let base = baseAddress else { return false }
-        var place = 0
-        while place < count, let found = memchr(base + place, Int32(text.utf8Start[0]), count - place) {
-            let start = UnsafeRawPointer(found) - base
-            if holds(text, at: start) { return true }
-            place = start + 1
-        }
-        return false
-    }
+    func contains(_ text: StaticString) -> Bool { self[...].end(of: text) != nil }
 
     func holds(_ text: String, at offset: Int) -> Bool {
         guard offset >= 0, offset <= count else { return false }

@@ -1,3 +1,5 @@
+import CImageCodecs
+
 /// Removes EXIF, XMP, IPTC, comments and whatever else shows nothing from a file, without decoding it: the pixels, the
 /// profile and the animation stay as they are.
 package enum MetadataRemoval {
@@ -91,12 +93,7 @@ package enum MetadataRemoval {
 
     /// A chunk of its name and its content.
     private static func pngChunk(_ named: [UInt8]) -> [UInt8] {
-        var checksum = UInt32.max
-        for byte in named {
-            checksum ^= UInt32(byte)
-            for _ in 0..<8 { checksum = checksum & 1 == 1 ? checksum >> 1 ^ 0xEDB8_8320 : checksum >> 1 }
-        }
-        return bigEndian(UInt32(named.count - 4)) + named + bigEndian(~checksum)
+        bigEndian(UInt32(named.count - 4)) + named + bigEndian(kf_crc32(0, named, named.count))
     }
 
     private static func bigEndian(_ number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
