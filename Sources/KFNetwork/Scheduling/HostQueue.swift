@@ -116,7 +116,6 @@ struct Heap<Element: HeapElement> {
 
     var first: Element? { elements.first }
     var count: Int { elements.count }
-    var isEmpty: Bool { elements.isEmpty }
 
     mutating func insert(_ element: Element) {
         elements.append(element)

@@ -55,11 +55,7 @@ package final class StagedObject: Sendable {
         state = Mutex(Contents(file: file))
     }
 
-    deinit {
-        state.withLock { state in
-            if state.published == nil, !state.isKept { removeName(&state) }
-        }
-    }
+    deinit { abandon() }
 
     /// Keeps a partial file after its transfer was interrupted, for `DiskStorage.takePartial`, with a checkpoint of all
     /// its bytes. Does nothing for an ordinary file. Blocks while the remaining bytes are hashed.
@@ -271,7 +267,6 @@ package final class StagedObject: Sendable {
     private func place(_ object: StoredObject) throws(StorageError) {
         try isPartial ? directory.objects.move(name, to: object) : directory.objects.publish(name, as: object)
     }
-
 }
 
 extension StagedObject {
