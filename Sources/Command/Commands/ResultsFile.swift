@@ -206,8 +206,7 @@ extension StrictJSON {
             default: self[column]
             }
         switch value {
-        case .string(let text): return text
-        case .number(let text): return text
+        case .string(let text), .number(let text): return text
         default: return ""
         }
     }

@@ -109,13 +109,8 @@ private struct Tiff {
     /// Nil without a TIFF header. EXIF's marker may precede it.
     init?(_ exif: UnsafeRawBufferPointer) {
         bytes = exif.holds("Exif\0\0", at: 0) ? UnsafeRawBufferPointer(rebasing: exif[6...]) : exif
-        if bytes.holds("II*\0", at: 0) {
-            isLittle = true
-        } else if bytes.holds("MM\0*", at: 0) {
-            isLittle = false
-        } else {
-            return nil
-        }
+        isLittle = bytes.holds("II*\0", at: 0)
+        guard isLittle || bytes.holds("MM\0*", at: 0) else { return nil }
     }
 
     func short(_ offset: Int) -> Int? { isLittle ? bytes.littleEndian16(at: offset) : bytes.bigEndian16(at: offset) }

@@ -128,11 +128,9 @@ extension DiskStorage {
     /// Returns the entries of each object whose SHA-256 begins with these hexadecimal digits, at least 8 of them.
     package func entries(hashPrefix digits: String) throws(StorageError) -> [[Entry]] {
         let reader = try session.makeReader()
-        var found: [[Entry]] = []
-        for object in try reader.objects(hashPrefix: digits) {
-            found.append(try reader.entries(ofObject: object.row))
+        return try reader.objects(hashPrefix: digits).map { (object) throws(StorageError) in
+            try reader.entries(ofObject: object.row)
         }
-        return found
     }
 
     /// Returns the SHA-256 of a file's bytes: 64 hexadecimal digits.

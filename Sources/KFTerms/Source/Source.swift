@@ -128,10 +128,7 @@ extension Source {
 
 extension RequestURL {
     /// Returns whether the text is an http or https URL.
-    public static func isValid(_ text: String) -> Bool {
-        if case .success = Result(catching: { () throws(KingfisherError) in try RequestURL(text) }) { return true }
-        return false
-    }
+    public static func isValid(_ text: String) -> Bool { (try? RequestURL(text)) != nil }
 
     /// Returns the text without user info, which must not appear anywhere, even if the text is not a valid URL.
     public static func withoutUserInfo(_ text: String) -> String {
