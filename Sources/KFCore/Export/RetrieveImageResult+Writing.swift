@@ -72,7 +72,7 @@ extension RetrieveImageResult {
         if let bytes {
             try OutputTarget.write(bytes, to: output.file)
         } else if case .file(let cached) = content {
-            do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
+            try OutputFile.failing { () throws(StorageError) in try cached.copy(to: output.file) }
         }
         return try output.commit(replacing: options.replaces) ? .written : .left
     }
@@ -93,22 +93,16 @@ extension OutputTarget {
             try Self.write(bytes, to: output.file)
             try output.commit()
         case .standardOutput:
-            let duplicate: FileDescriptor
-            do {
-                let raw = try retry("dup", "standard output") { dup(STDOUT_FILENO) }
-                duplicate = FileDescriptor(taking: raw, path: "standard output")
-            } catch {
-                throw OutputFile.failure(error)
+            let raw = try OutputFile.failing { () throws(StorageError) in
+                try retry("dup", "standard output") { dup(STDOUT_FILENO) }
             }
-            try Self.write(bytes, to: duplicate)
+            try Self.write(bytes, to: FileDescriptor(taking: raw, path: "standard output"))
         }
     }
 
     static func write(_ bytes: [UInt8], to file: borrowing FileDescriptor) throws(KingfisherError) {
-        do {
+        try OutputFile.failing { () throws(StorageError) in
             try bytes.withBytes { bytes throws(StorageError) in try file.write(bytes) }
-        } catch {
-            throw OutputFile.failure(error)
         }
     }
 }

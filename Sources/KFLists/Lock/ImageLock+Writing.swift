@@ -80,8 +80,7 @@ extension ImageLock {
     ) throws(KingfisherError) {
         let folder = try LockedFolder(of: path)
         defer { withExtendedLifetime(folder) {} }
-        let old: [UInt8]?
-        do throws(StorageError) { old = try content(of: path) } catch { throw OutputFile.failure(error) }
+        let old = try OutputFile.failing { () throws(StorageError) in try content(of: path) }
         let new: [UInt8]
         do throws(Problem) {
             new = try merged(old ?? [], changes, ignoredParameters: ignoredParameters, keeps: keeps)
@@ -90,11 +89,9 @@ extension ImageLock {
         }
         if new == old { return }
         let output = try OutputFile.open(path)
-        do throws(StorageError) {
+        try OutputFile.failing { () throws(StorageError) in
             try new.withBytes { bytes throws(StorageError) in try output.file.write(bytes) }
             try retry("fsync", path) { fsync(output.file.raw) }
-        } catch {
-            throw OutputFile.failure(error)
         }
         try output.commit()
     }
@@ -108,9 +105,7 @@ private final class LockedFolder {
     /// Waits for other processes, at most a minute. Blocks.
     init(of path: String) throws(KingfisherError) {
         let name = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? "."
-        do throws(StorageError) { folder = try FileDescriptor.open(name, O_RDONLY | O_DIRECTORY) } catch {
-            throw OutputFile.failure(error)
-        }
+        folder = try OutputFile.failing { () throws(StorageError) in try .open(name, O_RDONLY | O_DIRECTORY) }
         for _ in 0..<6000 {
             // A file system without locks has no other writer that would wait.
             if flock(folder.raw, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK { return }

@@ -91,6 +91,13 @@ package struct OutputFile: ~Copyable {
         return true
     }
 
+    /// Calls `body`, and gives its error as one of the output.
+    package static func failing<Value: ~Copyable>(
+        _ body: () throws(StorageError) -> sending Value
+    ) throws(KingfisherError) -> sending Value {
+        do { return try body() } catch { throw failure(error) }
+    }
+
     /// `hint`: whether `--create-dirs` is an option for this file.
     package static func failure(_ error: StorageError, hint: Bool = false) -> KingfisherError {
         if case .system(_, _, EPIPE) = error { return .processorError(reason: .outputClosed) }

@@ -65,13 +65,6 @@ package final class ShardFolder: Sendable {
 
     package func discard(_ name: String) { unlinkat(directory.raw, Self.hidden(name), 0) }
 
-    /// Calls `body`, and gives its error as one of the output.
-    package static func failing<Value>(
-        _ body: () throws(StorageError) -> sending Value
-    ) throws(KingfisherError) -> sending Value {
-        do { return try body() } catch { throw OutputFile.failure(error) }
-    }
-
     /// Waits until the file is on the disk, if that is asked for.
     package func synchronize(_ file: borrowing FileDescriptor) throws(StorageError) {
         if synchronizes { try file.synchronize() }

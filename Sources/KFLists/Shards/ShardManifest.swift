@@ -72,7 +72,7 @@ package final class ShardManifest: Sendable {
 
     /// Checks that another part of the data set has the same settings. Throws `outputFailed` (4002).
     package static func check(_ name: String, settings: [String], in folder: ShardFolder) throws(KingfisherError) {
-        let bytes = try ShardFolder.failing { () throws(StorageError) in
+        let bytes = try OutputFile.failing { () throws(StorageError) in
             try folder.open(name, O_RDONLY).readAll(limit: mostBytes)
         }
         let (known, shards, _) = try parse(bytes, "\(folder.path)/\(name)", head(settings))

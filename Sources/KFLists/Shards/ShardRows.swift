@@ -55,7 +55,7 @@ package final class ShardRows {
             if let line = lines.next() { return line }
             if isAtEnd { return nil }
             var bytes = [UInt8](repeating: 0, count: Self.piece)
-            let count = try ShardFolder.failing { () throws(StorageError) in
+            let count = try OutputFile.failing { () throws(StorageError) in
                 try bytes.withMutableBytes { bytes throws(StorageError) in try file.read(into: bytes) }
             }
             isAtEnd = count == 0

@@ -108,9 +108,9 @@ final class OpenShard: Sendable {
         if item.images.isEmpty { return }
         let tar = try tar(&state)
         for image in item.images {
-            try ShardFolder.failing { () throws(StorageError) in try tar.begin(image.name, size: image.image.size) }
+            try OutputFile.failing { () throws(StorageError) in try tar.begin(image.name, size: image.image.size) }
             try image.image.forEachPiece { (piece) throws(KingfisherError) in
-                try ShardFolder.failing { () throws(StorageError) in try tar.write(piece) }
+                try OutputFile.failing { () throws(StorageError) in try tar.write(piece) }
             }
             try write(item.rows[image.row].member, as: image.rowName, tar)
         }
@@ -119,7 +119,7 @@ final class OpenShard: Sendable {
 
     private func write(_ text: String, as name: String, _ tar: TarWriter) throws(KingfisherError) {
         let bytes = Array(text.utf8)
-        try ShardFolder.failing { () throws(StorageError) in
+        try OutputFile.failing { () throws(StorageError) in
             try tar.begin(name, size: Int64(bytes.count))
             try bytes.withBytes(tar.write)
         }
@@ -127,7 +127,7 @@ final class OpenShard: Sendable {
 
     private func tar(_ state: inout Contents) throws(KingfisherError) -> TarWriter {
         if let tar = state.tar { return tar }
-        let tar = try ShardFolder.failing { () throws(StorageError) in try TarWriter(try folder.create(archive)) }
+        let tar = try OutputFile.failing { () throws(StorageError) in try TarWriter(try folder.create(archive)) }
         state.tar = tar
         return tar
     }
@@ -146,7 +146,7 @@ final class OpenShard: Sendable {
     }
 
     private func writeRows(_ state: inout Contents) throws(KingfisherError) {
-        try ShardFolder.failing { () throws(StorageError) in
+        try OutputFile.failing { () throws(StorageError) in
             if state.rows == nil { state.rows = try folder.create(list) }
             try state.rows?.write(state.written)
             state.written = ""
@@ -158,14 +158,14 @@ final class OpenShard: Sendable {
         let tar = try tar(&state)
         try writeRows(&state)
         let text = state.statistics.json(now: .now())
-        let present = try ShardFolder.failing { () throws(StorageError) in
+        let present = try OutputFile.failing { () throws(StorageError) in
             try folder.present([archive, list, statistics])
         }
         // Another program may have made it since the shard was begun.
         if manifest.shards[end.number] == nil, let file = present.first {
             throw ShardManifest.stranger(file, in: folder)
         }
-        try ShardFolder.failing { () throws(StorageError) in
+        try OutputFile.failing { () throws(StorageError) in
             let counts = try folder.create(statistics)
             try counts.write(text)
             try tar.close()

@@ -104,7 +104,7 @@ public final class ShardExporter: PrefetchExporter {
             guard state.manifest == nil else { return }
             try TarWriter.load()
             try OutputDirectory.make(directory, parents: configuration.createsFolders)
-            let (folder, present) = try ShardFolder.failing { () throws(StorageError) in
+            let (folder, present) = try OutputFile.failing { () throws(StorageError) in
                 let folder = try ShardFolder(directory, synchronizes: configuration.synchronizes)
                 return (folder, try folder.names)
             }
@@ -193,10 +193,10 @@ public final class ShardExporter: PrefetchExporter {
         let name = configuration.names.name(of: number)
         let (files, statistics) = (["\(name).tar", "\(name).jsonl"], name + ShardNames.statistics)
         let (folder, known) = (manifest.folder, manifest.shards[number])
-        let present = try ShardFolder.failing { () throws(StorageError) in try folder.present(files + [statistics]) }
+        let present = try OutputFile.failing { () throws(StorageError) in try folder.present(files + [statistics]) }
         if known == nil, let file = present.first { throw ShardManifest.stranger(file, in: folder) }
         if let known, present.starts(with: files) {
-            let rows = try ShardFolder.failing { () throws(StorageError) in
+            let rows = try OutputFile.failing { () throws(StorageError) in
                 try ShardRows(name, forms: forms.count, in: folder)
             }
             return .published(known, rows)
@@ -278,7 +278,7 @@ public final class ShardExporter: PrefetchExporter {
             let last = state.position == 0 ? -1 : number
             for shard in manifest.shards.keys.sorted() where shard > last {
                 let name = "\(configuration.names.name(of: shard)).tar"
-                let isThere = try ShardFolder.failing { () throws(StorageError) in try manifest.folder.has(name) }
+                let isThere = try OutputFile.failing { () throws(StorageError) in try manifest.folder.has(name) }
                 if isThere { throw shorter(shard) }
             }
             switch state.current {
