@@ -55,8 +55,7 @@ extension ImageCache {
     }
 
     private func writableStorage() -> DiskStorage? {
-        let opened = Result { () throws(KingfisherError) in try storage() }
-        guard case .success(let storage?) = opened, !storage.isReadOnly else { return nil }
+        guard let storage = bestEffort({ try storage() }) ?? nil, !storage.isReadOnly else { return nil }
         return storage
     }
 }

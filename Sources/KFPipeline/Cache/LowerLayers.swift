@@ -144,8 +144,7 @@ extension ImageInspector {
     /// Returns an entry for the bytes of a file that the index does not have; nil if they are not an accepted image.
     func entry(of key: EntryKey, _ bytes: [UInt8], _ status: stat, _ now: Timestamp) -> Entry? {
         bytes.withUnsafeBytes { bytes in
-            guard case .success(let findings) = Result(catching: { () throws(KingfisherError) in try inspect(bytes) })
-            else { return nil }
+            guard let findings = bestEffort({ try inspect(bytes) }) else { return nil }
             return Entry(
                 of: key, fileOf: bytes, modified: status.modified, fileExtension: findings.format.fileExtension,
                 pixels: findings.info.map(PixelFacts.init), now: now)

@@ -1,6 +1,7 @@
 import KFImaging
 import KFNetwork
 import KFStorage
+import KFSystem
 import KFTerms
 import Synchronization
 
@@ -154,10 +155,7 @@ final class BodySink: TransferSink {
                 state.bytes.append(contentsOf: bytes)
                 return
             }
-            let result = state.bytes.withUnsafeBytes { bytes in
-                Result { () throws(StorageError) in try file.write(bytes) }
-            }
-            try result.get()
+            try state.bytes.withBytes(file.write)
             state.bytes = []
             state.staged = file
         }

@@ -34,8 +34,7 @@ struct FlightClaim {
     mutating func enter() -> TransferAdmission {
         if isBypassed || hold != nil || storage.isReadOnly { return .open }
         // Without a free descriptor the flight cannot be claimed. The transfer still starts.
-        guard case .success(let entered) = Result(catching: { () throws(StorageError) in try storage.enterFlight(key) })
-        else { return .open }
+        guard let entered = bestEffort({ try storage.enterFlight(key) }) else { return .open }
         guard let entered else { return waitForOther() }
         hold = entered
         let hasWaited = watch != nil

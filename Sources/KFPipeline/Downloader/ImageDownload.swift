@@ -103,9 +103,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         if resumes, let store, store.cache.mayHavePartials {
             store.cache.blocking.submit { [self] in
                 // If the partial body cannot be taken, the transfer starts from the first byte.
-                let taken = Result { () throws(StorageError) in try store.take(order.terms.digest(of: order.url)) }
-                var partial: (object: StagedObject, facts: PartialFacts)?
-                if case .success(let found) = taken { partial = found }
+                let partial = bestEffort { try store.take(order.terms.digest(of: order.url)) } ?? nil
                 site.start([transfer(request, partial)])
             }
             return nil

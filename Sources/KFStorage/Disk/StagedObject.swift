@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 import Synchronization
 
 /// A file that is being written for the cache, and hashed as it is written. Its folder is `tmp`, or `partial` when the
@@ -136,7 +137,7 @@ package final class StagedObject: Sendable {
     /// Writes all bytes of an ordinary file, whose hash is known, and ends the writing.
     func write(all bytes: [UInt8], _ digest: Digest, synchronize: Bool) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
-            try bytes.withUnsafeBytes { bytes in Result { () throws(StorageError) in try write(bytes, &state) } }.get()
+            try bytes.withBytes { bytes throws(StorageError) in try write(bytes, &state) }
             state.size = state.written
             try end(&state, digest, synchronize: synchronize)
             guard bytes.count <= Self.mostKept else { return }
