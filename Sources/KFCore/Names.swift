@@ -98,6 +98,7 @@ public typealias CacheLayerBlob = KFRemote.CacheLayerBlob
 public typealias CacheLayerBody = KFRemote.CacheLayerBody
 public typealias CacheLayerRequest = KFRemote.CacheLayerRequest
 public typealias RemoteCacheLayer = KFRemote.RemoteCacheLayer
+public typealias RemoteCheck = KFRemote.RemoteCheck
 public typealias RemoteCleaning = KFRemote.RemoteCleaning
 
 // Expiration, and what the caches hold.

@@ -63,7 +63,7 @@ struct WebServer: BlobServer {
 
     func contents(of page: BlobPage, _ xml: [UInt8], at now: Timestamp) throws(KingfisherError) -> BlobPage.Contents {
         guard let list = DAVPage(xml) else { throw .cannotList(name, "what the server sent is no list of WebDAV") }
-        let folder = "/" + PercentCoding.decode(address.prefix) + page.place
+        let folder = DAVPage.plain(PercentCoding.decode(address.prefix) + page.place) + "/"
         var contents = BlobPage.Contents()
         var hasItself = false
         for member in list.members {

@@ -101,13 +101,75 @@ extension EndToEnd {
             remote.misbehave(.init(.status(403), to: "DELETE", at: "/cas/"))
             let result = try await fleet.machine().run(
                 "cache", "clean", "--unused-for", "1h", "--json", "--remote", url)
-            let removed = try #require(try result.objects().last?["removed"] as? Int, "\(result)")
-            #expect(result.status == 3 && removed == 3, "\(result)")
+            let summary = try #require(try result.objects().last, "\(result)")
+            #expect(result.status == 3 && summary["removed"] as? Int == 3, "\(result)")
+            #expect(summary["failed"] as? Int == 1 && summary["exit_status"] as? Int == 3, "\(result)")
             #expect(result.errors.contains("it does not allow deletions"), "\(result)")
             remote.misbehave(.init(.status(500), to: "DELETE"))
             let failed = try await fleet.machine().run("cache", "clean", "--unused-for", "1h", "--remote", url)
-            #expect(failed.status == 3, "\(failed)")
+            #expect(failed.status == 1, "\(failed)")
+            #expect(failed.errors.contains("3 entries could not be read or deleted: status 500"), "\(failed)")
             #expect(remote.tree.files.keys.count { $0.contains("/kf1/cas/") } == 3)
+        }
+
+        @Test(
+            "One wrong answer costs no image",
+            arguments: [
+                ("GET", "/ac/", RemoteFault.Effect.status(404)), ("GET", "/ac/", .lie(.otherLastByte)),
+                ("GET", "/cas/", .lie(.otherLastByte)), ("GET", "/cas/", .status(404)), ("HEAD", "/cas/", .status(404)),
+            ])
+        func onceWrong(method: String, branch: String, effect: RemoteFault.Effect) async throws {
+            let fleet = try RemoteFleet(images: 3)
+            let remote = try RemoteFaultServer()
+            try await fleet.warm(remote)
+            let path = try #require(remote.tree.files.keys.filter { $0.contains(branch) }.min())
+            for words in [["verify", "--delete"], ["clean", "--unused-for", "20000d"]] {
+                remote.misbehave(.init(effect, to: method, at: path, times: 1))
+                let result = try await fleet.machine().run(["cache"] + words + ["--remote", remote.url("/base")])
+                #expect(result.status == 0, "\(result)")
+                #expect(isWhole(remote, 3) && remote.requests("DELETE").isEmpty, "\(words): \(result)")
+            }
+        }
+
+        @Test("Sizes of a list that are wrong delete nothing", arguments: ["ac", "cas"])
+        func wrongSizes(branch: String) async throws {
+            let fleet = try RemoteFleet(images: 3)
+            let remote = try RemoteFaultServer()
+            try await fleet.warm(remote)
+            // As long as no entry may be, or one byte more.
+            remote.misbehave(
+                .init(
+                    .list {
+                        $0.replacing(/<D:getcontentlength>(\d+)/) {
+                            "<D:getcontentlength>\(branch == "ac" ? 99_999 : (Int($0.1) ?? 0) + 1)"
+                        }
+                    }, at: "kf1/\(branch)/"))
+            for words in [["verify", "--delete"], ["clean", "--unused-for", "20000d"]] {
+                _ = try await fleet.machine().run(["cache"] + words + ["--remote", remote.url("/base")])
+                #expect(isWhole(remote, 3) && remote.requests("DELETE").isEmpty)
+            }
+        }
+
+        @Test("A server whose clock is wrong loses nothing")
+        func wrongClock() async throws {
+            let fleet = try RemoteFleet(images: 3)
+            let remote = try RemoteFaultServer()
+            try await fleet.warm(remote)
+            let future = "Sun, 06 Nov 2072 08:49:37 GMT"
+            var (seconds, fields, text) = (time(nil), tm(), [CChar](repeating: 0, count: 64))
+            gmtime_r(&seconds, &fields)
+            #expect(strftime(&text, text.count, "%a, %d %b %Y %H:%M:%S GMT", &fields) > 0)
+            let now = String(decoding: text.prefix { $0 != 0 }.map { UInt8($0) }, as: UTF8.self)
+            let url = remote.url("/base")
+            remote.misbehave(
+                .init(
+                    .list(
+                        { $0.replacing(/<D:getlastmodified>[^<]*/, with: "<D:getlastmodified>\(now)") },
+                        headers: ["Date: \(future)"])))
+            for words in [["verify", "--delete"], ["clean", "--unused-for", "1d"]] {
+                let result = try await fleet.machine().run(["cache"] + words + ["--remote", url])
+                #expect(result.status == 0 && isWhole(remote, 3), "\(result)")
+            }
         }
 
         @Test("A page whose server names it by its whole URL is understood")

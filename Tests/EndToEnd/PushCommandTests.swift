@@ -56,6 +56,22 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "push").errors.contains("needs one --remote"))
         }
 
+        @Test("A damaged file is not pushed")
+        func damaged() async throws {
+            let fleet = try RemoteFleet(images: 3)
+            let (kf, remote) = (try fleet.machine(), try RemoteKind.file.start())
+            let fetched = try await fleet.prefetch(by: kf)
+            let path = try #require(fetched.items.first?.path)
+            #expect(chmod(path, 0o644) == 0)
+            try Data(repeating: 7, count: fleet.picture(0).count).write(to: URL(fileURLWithPath: path))
+            let result = try await kf.run("cache", "push", "--json", "--remote", remote.url)
+            let summary = try #require(try result.objects().last)
+            #expect(
+                result.status == 1 && summary["failed"] as? Int == 1 && summary["uploaded"] as? Int == 2, "\(result)")
+            #expect(result.errors.contains("is damaged, and not uploaded"), "\(result)")
+            try await remote.expectWhole()
+        }
+
         @Test("Two pushes at once, and two pulls, bring every image")
         func twoAtOnce() async throws {
             let fleet = try RemoteFleet(images: 60)

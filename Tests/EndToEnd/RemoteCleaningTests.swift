@@ -83,6 +83,8 @@ extension EndToEnd {
                 mended.status == 0 && repairs.dropLast().allSatisfy { $0["repaired"] as? Bool == true }, "\(mended)")
             let after = TemporaryDirectory.files(in: base(remote))
             #expect(after.count { $0.hasPrefix("ac/") } == 4)
+            let wrong = repairs.first { ($0["path"] as? String)?.hasSuffix(images[0].1) == true }
+            #expect((wrong?["entries"] as? [String])?.first?.hasSuffix(images[0].0) == true, "\(mended)")
             // The object without an entry is too young to go, and other files are not kf's.
             #expect(after.contains { $0.hasSuffix(strayName) } && after.contains { $0.hasSuffix("notes.txt") })
             #expect(after.contains("tmp/kf-upload-0123456789abcdef"))
@@ -148,18 +150,28 @@ extension EndToEnd {
             #expect(!TemporaryDirectory.files(in: base(remote)).contains(images[1].0))
         }
 
-        @Test("A remote without any entry keeps its objects", arguments: kinds)
-        func lostEntries(kind: RemoteKind) async throws {
-            guard let (_, remote, kf) = try await filled(kind, images: 3) else { return }
+        @Test("A remote that has lost a folder keeps the other one", arguments: kinds)
+        func lostFolders(kind: RemoteKind) async throws {
+            guard let (_, remote, kf) = try await filled(kind, images: 70) else { return }
             for object in remote.files("cas") { try age("cas/\(object)", hours: 50, remote) }
-            try FileManager.default.moveItem(
-                at: base(remote).appendingPathComponent("ac"), to: remote.root.appendingPathComponent("elsewhere"))
-            for words in [["verify", "--delete"], ["clean", "--unused-for", "1h"]] {
-                let result = try await kf.run(["cache"] + words + ["--remote", remote.url])
-                #expect(result.status == 3 && result.errors.contains("no entry that names one"), "\(result)")
-                #expect(remote.files("cas").count == 3)
+            let (away, elsewhere) = (remote.root.appendingPathComponent("away"), base(remote))
+            func move(_ name: String, from: URL, to: URL) throws {
+                try FileManager.default.createDirectory(at: to, withIntermediateDirectories: true)
+                try FileManager.default.moveItem(
+                    at: from.appendingPathComponent(name), to: to.appendingPathComponent(name))
             }
-            #expect(try await command(kf, "verify", at: remote).lines.last?["found"] as? Int == 3)
+            for lost in ["ac", "cas"] {
+                try move(lost, from: elsewhere, to: away)
+                for words in [["verify", "--delete"], ["clean", "--unused-for", "1h"]] {
+                    let (result, lines) = try await command(
+                        kf, words[0], words[1], words.count > 2 ? words[2] : "--json", at: remote)
+                    #expect(result.status == 3 && result.errors.contains("nothing is deleted"), "\(result)")
+                    #expect(lines.last?["exit_status"] as? Int == 3, "\(result)")
+                    #expect(remote.files("ac").count + remote.files("cas").count == 70)
+                }
+                #expect(try await command(kf, "verify", at: remote).lines.last?["found"] as? Int == 70)
+                try move(lost, from: away, to: elsewhere)
+            }
         }
 
         @Test("A directory that cannot be listed whole loses nothing")
@@ -201,6 +213,33 @@ extension EndToEnd {
             }
         }
 
+        @Test("An image that another user shut out keeps its object, and a message says so")
+        func unreadableEntry() async throws {
+            guard geteuid() == 0, let (fleet, remote, kf) = try await filled(.file, images: 3) else { return }
+            for number in 0..<3 {
+                let (entry, object) = try places(fleet, number, remote)
+                try age(entry, hours: 50, remote)
+                try age(object, hours: 50, remote)
+            }
+            // A second entry of the first object.
+            let (entry, _) = try places(fleet, 0, remote)
+            let text = try String(contentsOf: base(remote).appendingPathComponent(entry), encoding: .utf8)
+            let other = String(repeating: "a", count: 64)
+            try write(
+                Array(text.replacing(/"name":"[0-9a-f]{64}"/, with: "\"name\":\"\(other)\"").utf8), "ac/aa/\(other)",
+                remote)
+            #expect(try await Tool.run("chown", "-R", "4001:4001", remote.root.path).status == 0)
+            let shut = base(remote).appendingPathComponent("ac/aa/\(other)").path
+            #expect(chown(shut, 4002, 4002) == 0 && chmod(shut, 0o600) == 0 && chmod(kf.home.url.path, 0o777) == 0)
+            let before = TemporaryDirectory.files(in: base(remote))
+            let result = try await kf.run(
+                ["cache", "clean", "--unused-for", "1h", "--json", "--remote", remote.url],
+                under: "setpriv", "--reuid", "4001", "--regid", "4001", "--clear-groups")
+            #expect(result.status == 1 && result.errors.contains("1 entry could not be read"), "\(result)")
+            #expect(try result.objects().last?["failed"] as? Int == 1)
+            #expect(TemporaryDirectory.files(in: base(remote)) == before)
+        }
+
         @Test("Options that do not fit together are refused")
         func usage() async throws {
             let kf = try KFCommand()
@@ -211,6 +250,7 @@ extension EndToEnd {
                 (["verify", "--remote", url, "--host", "h"], "exclude each other"),
                 (["verify", "--remote", url, "http://h/a"], "takes no arguments"),
                 (["clean", "--remote", url], "takes --unused-for or --max-size"),
+                (["clean", "--remote", url, "--max-size", "0"], "takes --unused-for or --max-size"),
                 (["clean", "--remote", url, "--unused-for", "1d", "http://h/a"], "and no arguments"),
                 (["clean", "--remote", url, "--all", "--yes"], "exclude each other"),
                 (["clean", "--remote", url, "--keep-list", "x", "--unused-for", "1d"], "exclude each other"),

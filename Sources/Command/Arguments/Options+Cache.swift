@@ -205,7 +205,6 @@ extension Options {
         "yes", short: "y", .removal, .flag, commandLineAlone: true,
         help: "Remove without confirmation; --all needs it when there is no terminal")
 
-    static let pushDryRun = Option("dry-run", .cache, .flag, help: "Print what would be uploaded, and upload nothing")
     static let mergeDryRun = Option("dry-run", .cache, .flag, help: "Print what would be taken, and take nothing")
 
     static let removing: [OptionSpec] = selecting + [dryRun.spec]
@@ -264,25 +263,37 @@ extension Options {
     static let keptIgnoreQuery = onCommandLine(ignoreQuery, help: "Keep what prefetch --ignore-query stored")
     static let keptKeyIgnore = onCommandLine(keyIgnore, help: "Keep what prefetch --key-ignore PARAM stored")
 
-    static let pushedLists: [OptionSpec] = [
-        pushedList.spec, pushedLock.spec, keptFormat.spec, keptURLColumn.spec, keptKeyColumn.spec, keptIgnoreQuery.spec,
-        keptKeyIgnore.spec,
-    ]
-    private static let pushedList = Option(
-        keepList.name, .selection, value: "FILE", .each(.text(needs: "a list")), commandLineAlone: true,
-        help: "Only the images that this list names, and the arguments")
-    static let pushedLock = Option(
-        lock.name, .selection, value: "FILE", .each(.text(needs: "a lock of images")), commandLineAlone: true,
-        homonym: true, help: "The same for a lock (images.lock)")
-
-    private static func onCommandLine<Value>(_ option: Option<Value>, help: String) -> Option<Value> {
+    private static func onCommandLine<Value>(
+        _ option: Option<Value>, _ group: OptionSpec.Group = .removal, help: String
+    ) -> Option<Value> {
         let spec = option.spec
         return Option(
             spec: OptionSpec(
-                spec.name, .removal, value: spec.value, repeatable: spec.isRepeatable, byDefault: spec.byDefault,
+                spec.name, group, value: spec.value, repeatable: spec.isRepeatable, byDefault: spec.byDefault,
                 homonym: true, help: help),
             absent: option.absent, parse: option.parse)
     }
+}
+
+/// The options of `cache push`.
+extension Options {
+    static let pushing: [OptionSpec] =
+        [
+            OptionSpec(
+                remote.name, .cache, value: remote.spec.value, repeatable: true, secret: remote.spec.secret,
+                help: "Upload to this shared cache: http(s)://, s3://BUCKET or file://"), pushDryRun.spec,
+        ] + selecting + [
+            onCommandLine(keepList, .selection, help: "Only the images that this list names, and the arguments").spec,
+            pushedLock.spec, onCommandLine(inputFormat, .selection, help: "Format of the lists").spec,
+            onCommandLine(urlColumn, .selection, help: "Column or member of the lists with the URLs").spec,
+            onCommandLine(keyColumn, .selection, help: "Column or member of the lists with cache keys").spec,
+            onCommandLine(ignoreQuery, .selection, help: "Also what prefetch --ignore-query stored").spec,
+            onCommandLine(keyIgnore, .selection, help: "Also what prefetch --key-ignore PARAM stored").spec,
+        ]
+    static let pushDryRun = Option("dry-run", .cache, .flag, help: "Print what would be uploaded, and upload nothing")
+    static let pushedLock = Option(
+        lock.name, .selection, value: "FILE", .each(.text(needs: "a lock of images")), commandLineAlone: true,
+        homonym: true, help: "Only the images of this lock (images.lock), and the arguments")
 }
 
 /// The options of `cache put`.

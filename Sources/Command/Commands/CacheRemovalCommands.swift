@@ -28,7 +28,7 @@ struct CacheCleanCommand: Sendable {
         isConfirmed = try arguments[Options.yes]
         remotes = try RemoteSettings.layers(arguments, of: Options.cleanedRemote)
         unusedFor = try arguments[Options.unusedFor]
-        if !remotes.isEmpty, !arguments.operands.isEmpty || unusedFor == nil && targetSize == nil {
+        if !remotes.isEmpty, !arguments.operands.isEmpty || unusedFor == nil && (targetSize ?? 0) == 0 {
             throw UsageError(message: "'kf cache clean --remote' takes --unused-for or --max-size, and no arguments")
         }
         if removesAll, selects || targetSize != nil {
@@ -74,17 +74,22 @@ struct CacheCleanCommand: Sendable {
     }
 
     private func clean(_ layer: any CacheLayer) async throws(KingfisherError) -> ExitStatus {
-        let limit = targetSize.flatMap { $0 > 0 ? $0 : nil }
-        let each = RemovalReport.eachLocation(common, dryRun: dryRun)
         let result = try await layer.clean(
-            unusedFor: unusedFor, maxSize: limit, changesNothing: dryRun, each)
-        RemovalReport.print(result.removal, dryRun: dryRun, common)
-        if result.failed > 0 {
-            let name = Terminal.visible(layer.name)
-            Terminal.printFailure("kf: \(name): \(result.failed) blobs could not be read or deleted")
-        }
+            unusedFor: unusedFor, maxSize: targetSize.flatMap { $0 > 0 ? $0 : nil }, changesNothing: dryRun,
+            RemovalReport.eachLocation(common, dryRun: dryRun))
+        var status: ExitStatus = result.failed > 0 ? .someFailed : .success
+        if let problem = result.problem { status.raise(to: problem.status) }
+        RemovalReport.print(result.removal, failed: result.failed, dryRun: dryRun, common, status)
         if let problem = result.problem { throw problem }
-        return result.failed > 0 ? .someFailed : .success
+        if result.failed > 0 {
+            let removesNothing = result.removal.isEmpty
+            let blobs = EntryText.count(
+                result.failed, removesNothing ? "entry" : "blob", removesNothing ? "entries" : "blobs")
+            Terminal.printFailure(
+                "kf: \(Terminal.visible(layer.name)): \(blobs) could not be read or deleted: "
+                    + Terminal.visible(result.reason ?? ""))
+        }
+        return status
     }
 
     private func remove(
@@ -163,9 +168,11 @@ enum RemovalReport {
         }
     }
 
-    static func print(_ removal: Removal, dryRun: Bool, _ common: CommonSettings) {
+    static func print(
+        _ removal: Removal, failed: Int = 0, dryRun: Bool, _ common: CommonSettings, _ status: ExitStatus? = nil
+    ) {
         if common.json {
-            Terminal.print(JSONObject(summary: (removal, dryRun), summary).json)
+            Terminal.print(JSONObject(summary: (removal, failed, dryRun), summary, status: status).json)
         } else if !common.quiet {
             let verb = dryRun ? "would remove" : "removed"
             let entries = EntryText.count(removal.entries, "entry", "entries")
@@ -188,12 +195,15 @@ enum RemovalReport {
         },
     ]
 
-    static let summary: [JSONField<(removal: Removal, dryRun: Bool)>] = [
+    static let summary: [JSONField<(removal: Removal, failed: Int, dryRun: Bool)>] = [
         JSONField("dry_run", "Whether --dry-run was given, so that nothing was removed.") { $0.dryRun },
         JSONField("removed", "The number of removed entries, and their size.") { $0.removal.entries },
         JSONField("bytes", nil) { $0.removal.bytes },
         JSONField("partials", "The number of removed partial downloads, and their size.") { $0.removal.partials },
         JSONField("partial_bytes", nil) { $0.removal.partialBytes },
+        JSONField("failed", "With --remote, the number of entries and objects that could not be read or deleted.") {
+            $0.failed
+        },
     ]
 }
 

@@ -31,9 +31,11 @@ struct CacheVerifyCommand: Sendable {
         guard remotes.isEmpty else {
             return RemoteSettings.each(remotes, common) { layer throws(KingfisherError) in
                 let start = ContinuousClock.now
-                let result = try await layer.verify(deletes: deletes) { report($0) }
-                let status: ExitStatus = result.damage > 0 ? .someFailed : .success
-                summarize(result, remote: layer.name, start.duration(to: .now), status)
+                let check = try await layer.verify(deletes: deletes) { report($0) }
+                var status: ExitStatus = check.result.damage > 0 ? .someFailed : .success
+                if let problem = check.problem { status.raise(to: problem.status) }
+                summarize(check.result, remote: layer.name, start.duration(to: .now), status)
+                if let problem = check.problem { throw problem }
                 return status
             }
         }
@@ -81,6 +83,7 @@ struct CacheVerifyCommand: Sendable {
         let looked =
             "checked \(EntryText.count(result.entries, "entry", "entries")) and "
             + "\(EntryText.count(result.files, "file")), \(ByteText.bytes(result.bytes))"
+        if result.isClean, !remotes.isEmpty, result.entries + result.files == 0 { return "nothing of kf is there" }
         if result.isClean { return "\(looked): no damage" }
         let kinds = CacheFinding.Kind.allCases.compactMap { kind in
             result.counts[kind].map { kind.text($0.found) }
@@ -95,8 +98,13 @@ struct CacheVerifyCommand: Sendable {
                 + (done + [("not repaired", left)].filter { $0.1 > 0 }).map { "\($0.1) \($0.0)" }.joined(
                     separator: ", ")
         }
+        if !remotes.isEmpty {
+            let left = result.found - (result.counts[.unreadable]?.found ?? 0)
+            return left > 0
+                ? "\(found); --delete deletes \(left == result.found ? "them" : "what is readable of them")" : found
+        }
         return
-            "\(found); \(remotes.isEmpty ? "--repair" : "--delete") \(result.damage > 0 ? "repairs it" : "removes \(result.found == 1 ? "it; it is" : "them; they are") harmless")"
+            "\(found); --repair \(result.damage > 0 ? "repairs it" : "removes \(result.found == 1 ? "it; it is" : "them; they are") harmless")"
     }
 
     static let fields: [JSONField<CacheFinding>] = [

@@ -174,8 +174,7 @@ extension CommandTable {
     static let cachePush = CommandSpec(
         "cache", "push", summary: "Upload what a shared cache lacks", operands: "[URL|PATTERN]...",
         options: join(
-            [Options.remote.spec, Options.pushDryRun.spec], Options.selecting, Options.pushedLists,
-            Options.reachingRemote, [Options.progress.spec],
+            Options.pushing, Options.reachingRemote, [Options.progress.spec],
             Options.common(quiet: "Print nothing but errors", verbose: "Print each image that is uploaded")),
         examples: [
             "kf cache push --remote https://cache.example.com/team",

@@ -63,7 +63,7 @@ package final class RemoteLog: Sendable {
     func noteDamage(_ what: String, at location: String, of name: String) {
         count(\.errors)
         tellOnce(
-            "the remote \(name) has \(what) at \(location); such images are fetched from their origins",
+            "the remote \(name) has \(what) at \(location); such images are not taken from there",
             kind: "\(name) has \(what)")
     }
 

@@ -190,6 +190,13 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         case .write:
             guard isAllowed else { return uploads.ended(self, .skipped) }
             do throws(KingfisherError) {
+                // What a run uploads was stored by it. The files of a push may be years old.
+                if terms.push != nil, try file.open().digest() != entry.object {
+                    uploads.log.tellOnce(
+                        "\(file.path) is damaged, and not uploaded; 'kf cache verify --repair' removes it",
+                        kind: "damaged files")
+                    return uploads.ended(self, .failed)
+                }
                 let body = CacheLayerBody.file(try file.open())
                 ask(.write(body, replaces: replaces), .object, entry.object.hex, &turn)
             } catch {

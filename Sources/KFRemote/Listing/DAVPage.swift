@@ -58,9 +58,11 @@ struct DAVPage: Sendable {
         if let mark = rest.firstRange(of: "://") {
             rest = rest[mark.upperBound...].drop { $0 != "/" }
         }
-        if rest.last == "/" { rest.removeLast() }
-        return PercentCoding.decode(rest)
+        return plain(PercentCoding.decode(rest))
     }
+
+    /// Returns a path with one slash between its parts and none at its end, as servers understand it.
+    static func plain(_ path: String) -> String { path.split(separator: "/").map { "/\($0)" }.joined() }
 
     private static func isSuccess(_ status: String) -> Bool {
         let parts = status.split(separator: " ")

@@ -9,54 +9,61 @@ extension HTTPCacheLayer {
     /// The number of pages that are asked for at once.
     private static let together = 8
     /// The number of times that a page is asked for if the server fails.
-    private static let mostTries = 4
+    private static let mostTries = 3
 
     func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError) {
         var pages = [server.firstPage][...]
-        var count = 0
+        var seen = Set(pages.map(\.place))
         while !pages.isEmpty {
             let some = pages.prefix(Self.together)
             pages = pages.dropFirst(some.count)
-            count += some.count
-            guard count <= Self.mostPages else { throw .cannotList(name, "the server's list has no end") }
-            var next: [BlobPage] = []
             try await concurrently(some, width: Self.together) { [self] page in
                 await contents(of: page)
             } take: { contents throws(KingfisherError) in
                 let contents = try contents.get()
                 contents.blobs.forEach(take)
-                next += contents.pages
+                for page in contents.pages {
+                    // A folder may be listed twice. The part of a bucket's list that comes again has no end.
+                    let isNew = seen.insert(page.place).inserted
+                    guard isNew || page.method == .listCollection, seen.count <= Self.mostPages else {
+                        throw .cannotList(name, "the server's list has no end")
+                    }
+                    if isNew { pages.append(page) }
+                }
             }
-            // The list of a bucket is one page after another.
-            guard next.first?.place != some.first?.place else {
-                throw .cannotList(name, "the server's list has no end")
-            }
-            pages += next
         }
     }
 
+    /// Reads a page, again if the server fails or sends something else. A folder may have changed while it was listed.
     private func contents(of page: BlobPage) async -> Result<BlobPage.Contents, KingfisherError> {
         var tries = 0
         while true {
             let body = PageBody()
-            let failure: String
+            let failure: KingfisherError
             var rest = Duration.milliseconds(250) * (1 << tries)
             switch await body.result(of: request(for: page), engine) {
             case .success(let response):
-                let now = response.head.headers["date"].flatMap { HTTPDate.parse($0) } ?? .now()
-                return Result { () throws(KingfisherError) in try server.contents(of: page, body.bytes, at: now) }
+                // If the two clocks differ, a blob is as young as the one says that calls it younger.
+                let now = min(response.head.headers["date"].flatMap { HTTPDate.parse($0) } ?? .now(), .now())
+                do throws(KingfisherError) {
+                    return .success(try server.contents(of: page, body.bytes, at: now))
+                } catch {
+                    failure = error
+                }
             case .failure(.httpStatus(404, _)) where page.mayBeMissing:
                 // Nothing was written yet, unless the address is wrong.
                 return await contents(of: server.rootPage)
             case .failure(.httpStatus(let status, let head)):
-                failure = problem(status, head, page)
-                if let asked = RetryAfter.rest(status: status, value: head.headers["retry-after"]) { rest = asked }
-                guard status == 429 || status >= 500, status != 501 else { return .failure(.cannotList(name, failure)) }
+                failure = .cannotList(name, problem(status, head, page))
+                guard status == 429 || status >= 500, status != 501 else { return .failure(failure) }
+                if let asked = RetryAfter.rest(status: status, value: head.headers["retry-after"]) {
+                    rest = min(asked, RemoteDesk.longestRest)
+                }
             case .failure(.sink(let error)): return .failure(.cannotList(name, error.reason))
-            case .failure(let error): failure = error.message
+            case .failure(let error): failure = .cannotList(name, error.message)
             }
             tries += 1
-            guard tries < Self.mostTries else { return .failure(.cannotList(name, failure)) }
+            guard tries < Self.mostTries else { return .failure(failure) }
             do { try await Task.sleep(for: rest) } catch { return .failure(.requestError(reason: .taskCancelled)) }
         }
     }

@@ -8,11 +8,12 @@ struct S3Page: Sendable {
     /// The token of the next page; nil for the last one.
     private(set) var next: String?
 
-    /// Parses the XML of a page. Nil if it is none.
+    /// Parses the XML of a page. Nil if it is none, or does not say how large each object is.
     init?(_ xml: [UInt8]) {
         let list = ["ListBucketResult"]
         var isList = false
         var isTruncated = false
+        var hasAll = true
         var key: String?
         var size: Int64?
         var modified: Timestamp?
@@ -26,18 +27,20 @@ struct S3Page: Sendable {
             case ["Contents", "Size"]: size = Int64(text)
             case ["Contents", "LastModified"]: modified = Self.time(text)
             case ["Contents"]:
-                if let key, let size { files.append((key, size, modified)) }
+                if let key, let size { files.append((key, size, modified)) } else { hasAll = false }
                 (key, size, modified) = (nil, nil, nil)
             default: break
             }
         }
-        guard isWhole, isList, isTruncated == (next != nil) else { return nil }
+        guard isWhole, isList, hasAll, isTruncated == (next != nil) else { return nil }
     }
 
     /// Parses a time such as `2026-11-27T10:00:00.000Z`. Its fraction does not count.
     private static func time(_ text: String) -> Timestamp? {
         let numbers = text.split { !$0.isASCII || !$0.isNumber }.compactMap { Int32($0) }
-        guard numbers.count >= 6, (1970...9999).contains(numbers[0]), numbers[1...5].allSatisfy({ $0 < 100 }) else {
+        guard text.hasSuffix("Z"), numbers.count >= 6, (1970...9999).contains(numbers[0]),
+            numbers[1...5].allSatisfy({ $0 < 100 })
+        else {
             return nil
         }
         var fields = tm()

@@ -8,7 +8,7 @@ final class RemoteDesk: Sendable {
     static let width = 32
     private static let mostTries = 4
     /// The longest rest that a remote may ask for before the next try.
-    private static let longestRest = Duration.seconds(30)
+    static let longestRest = Duration.seconds(30)
     private static let silence = Duration.seconds(15)
     /// The number of requests in a row that may fail for good. The remote is then given up: it is gone, or refuses all.
     private static let mostFailures = 32

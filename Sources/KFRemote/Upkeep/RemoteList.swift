@@ -26,6 +26,9 @@ struct RemoteList: Sendable {
         case unreadable(String)
     }
 
+    /// What reading an object has found, with the number of its bytes.
+    enum Object: Sendable { case good(Int64), wrong(Int64), gone, unreadable(String) }
+
     let desk: RemoteDesk
     /// In the order of their names.
     let entries: [Blob]
@@ -62,11 +65,14 @@ struct RemoteList: Sendable {
 
     // MARK: Blobs
 
+    /// Reads an entry. What the list says of sizes is not enough to call something damaged.
     func readEntry(_ place: Int) async -> Entry {
         let blob = entries[place]
-        guard blob.bytes <= RemoteEntry.longest else { return .damaged(.wrongContent, "it is longer than any entry") }
         let (answer, bytes) = await desk.readEntry(blob.name)
         if answer == .absent { return .gone }
+        if case .refusedBlob = answer, blob.bytes > RemoteEntry.longest {
+            return .damaged(.wrongContent, "it is longer than any entry")
+        }
         if let problem = answer.problem { return .unreadable(problem) }
         guard let entry = RemoteEntry(bytes, name: blob.name.hex) else {
             // The page of a proxy or a log-in is no damage of the remote.
@@ -74,16 +80,40 @@ struct RemoteList: Sendable {
                 ? .damaged(.wrongContent, "it is not an entry of this name")
                 : .unreadable("\(bytes.count) bytes came, and the list says \(blob.bytes)")
         }
-        if let place = objects.place(of: entry.object) {
-            let size = objects[place].bytes
-            if size == entry.size { return .image(object: place) }
+        guard let object = objects.place(of: entry.object) else { return await look(for: entry) }
+        if objects[object].bytes == entry.size { return .image(object: object) }
+        switch await readObject(object, limit: max(objects[object].bytes, entry.size)) {
+        case .good(entry.size): return .image(object: object)
+        case .good(let size), .wrong(let size):
             return .damaged(.wrongSize, "its image has \(size) bytes in place of \(entry.size)")
+        case .gone: return .damaged(.missingFile, Self.missing)
+        case .unreadable(let reason): return .unreadable(reason)
         }
+    }
+
+    private static let missing = "its image is missing"
+
+    /// Looks for the object of an entry, which is not in the list.
+    private func look(for entry: RemoteEntry) async -> Entry {
         switch await desk.check(.object, entry.object) {
-        case .done, .exists: return .newer(entry.object)
-        case .absent: return .damaged(.missingFile, "its image is missing")
-        case let answer: return .unreadable(answer.problem ?? "")
+        case .done, .exists: .newer(entry.object)
+        case .absent: .damaged(.missingFile, Self.missing)
+        // Something else is in its place.
+        case .refusedBlob(let reason): .damaged(.notAFile, reason)
+        case let answer: .unreadable(answer.problem ?? "")
         }
+    }
+
+    /// Reads an object of at most `limit` bytes, by default as many as the list says.
+    func readObject(_ place: Int, limit: Int64? = nil) async -> Object {
+        let blob = objects[place]
+        let (answer, count, digest) = await desk.hashObject(blob.name, limit: limit ?? blob.bytes)
+        if answer == .absent { return .gone }
+        if let problem = answer.problem { return .unreadable(problem) }
+        if digest == blob.name { return .good(count) }
+        // A transfer that was cut, or the page of a proxy, is no damage of the remote.
+        return count == blob.bytes
+            ? .wrong(count) : .unreadable("\(count) bytes came, and the list says \(blob.bytes)")
     }
 
     func deleteEntry(_ place: Int) async -> CacheLayerAnswer { await desk.delete(.entry, entries[place].name) }
@@ -94,6 +124,18 @@ struct RemoteList: Sendable {
     func deleteDamaged(_ place: Int) async -> CacheLayerAnswer {
         guard case .damaged = await readEntry(place) else { return .exists }
         return await deleteEntry(place)
+    }
+
+    /// Deletes an object that had wrong bytes, after the entries that name it; `exists` says that a writer has replaced it
+    /// meanwhile.
+    func deleteWrong(_ place: Int, namedBy entries: [Int]) async -> CacheLayerAnswer {
+        guard case .wrong = await readObject(place) else { return .exists }
+        for entry in entries {
+            guard case .image(place) = await readEntry(entry) else { continue }
+            let answer = await deleteEntry(entry)
+            if answer.problem != nil { return answer }
+        }
+        return await deleteObject(place)
     }
 }
 

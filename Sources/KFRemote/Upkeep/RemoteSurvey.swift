@@ -14,8 +14,10 @@ struct RemoteSurvey: Sendable {
     /// The number of entries that name an object.
     private(set) var images = 0
     private(set) var unreadable = 0
-    /// The places of the entries that no reader can use.
-    private(set) var damaged: Set<Int> = []
+    /// The reason why an entry could not be read.
+    private(set) var problem: String?
+    /// The number of objects without an entry that a cleaning may leave which is cut off.
+    static let mostLeft = 2 * RemoteDesk.width
 
     /// Lists the remote.
     init(of layer: any CacheLayer) async throws(KingfisherError) {
@@ -26,27 +28,50 @@ struct RemoteSurvey: Sendable {
 
     /// Reads all entries. `flawed` gets each one that is damaged or cannot be read.
     mutating func readEntries(
-        _ flawed: (_ entry: Int, RemoteList.Entry) throws(KingfisherError) -> Void
+        _ flawed: (_ entry: Int, RemoteList.Entry) -> Void
     ) async throws(KingfisherError) {
-        try await concurrently(list.entries.indices, width: RemoteDesk.width) { [list] place in
+        var doubtful: [Int] = []
+        try await read(list.entries.indices) { place, entry in
+            switch entry {
+            case .gone, .damaged: doubtful.append(place)
+            case .image, .newer, .unreadable: flawed(place, entry)
+            }
+        }
+        // One wrong answer of a server must not cost an image.
+        try await read(doubtful, flawed)
+    }
+
+    private mutating func read(
+        _ places: some Sequence<Int>, _ take: (Int, RemoteList.Entry) -> Void
+    ) async throws(KingfisherError) {
+        try await concurrently(places, width: RemoteDesk.width) { [list] place in
             (place, await list.readEntry(place))
         } take: { (place, entry) throws(KingfisherError) in
+            take(place, entry)
             switch entry {
             case .image(let object):
                 images += 1
                 objects[place] = Int32(object)
                 uses[object] += 1
             case .newer: images += 1
-            case .gone: break
-            case .damaged:
-                damaged.insert(place)
-                try flawed(place, entry)
+            case .gone, .damaged: break
             case .unreadable(let reason):
                 unreadable += 1
-                try flawed(place, entry)
+                problem = reason
                 try list.desk.checkHealth(after: reason)
             }
         }
+    }
+
+    /// Throws if a folder seems to be lost, because it was not mounted or restored: the images of the other one must not go
+    /// with it.
+    func checkWhole() throws(KingfisherError) {
+        let (entries, objects) = (list.entries.count, list.objects.count)
+        guard images == 0, unreadable == 0, objects == 0 ? entries > 0 : objects > Self.mostLeft else { return }
+        throw .remoteFails(
+            list.desk.layer.name,
+            "none of its \(entries) entries names one of its \(objects) objects, so that nothing is deleted; if all is to "
+                + "go, delete its folder \(RemoteLayout.root)")
     }
 
     // MARK: Orphans
@@ -57,8 +82,8 @@ struct RemoteSurvey: Sendable {
         return uses.indices.filter { uses[$0] == 0 && list.objects[$0].unused >= Self.orphanAge }
     }
 
-    /// Returns the orphans that may be deleted: the list is made again, and the entries that are new in it, or were damaged
-    /// before, are read.
+    /// Returns the orphans that may be deleted: the list is made again, and all entries in it are read that are new, or whose
+    /// object is not known.
     func confirmed(_ orphans: [Int]) async throws(KingfisherError) -> [Int] {
         if orphans.isEmpty { return [] }
         let now = try await RemoteList(list.desk)
@@ -66,33 +91,20 @@ struct RemoteSurvey: Sendable {
         let elapsed = (list.start.duration(to: .now) + .seconds(2)).saturatedNanoseconds / 1_000_000
         let fresh = now.entries.indices.filter { place in
             let entry = now.entries[place]
-            return entry.unused <= elapsed || list.entries.place(of: entry.name).map(damaged.contains) ?? true
+            return entry.unused <= elapsed || list.entries.place(of: entry.name).map { objects[$0] < 0 } ?? true
         }
-        var (names, rest) = (images, Set(orphans.map { list.objects[$0].name }))
+        var rest = Set(orphans.map { list.objects[$0].name })
         try await concurrently(fresh, width: RemoteDesk.width) {
             await now.readEntry($0)
         } take: { entry in
             switch entry {
-            case .image(let object):
-                names += 1
-                rest.remove(now.objects[object].name)
+            case .image(let object): rest.remove(now.objects[object].name)
             case .newer(let object): rest.remove(object)
             case .gone, .damaged: break
             case .unreadable: rest = []
             }
         }
-        let confirmed = orphans.filter { place in
-            let name = list.objects[place].name
-            return rest.contains(name) && now.objects.place(of: name) != nil
-        }
-        // A folder that was not mounted or restored has taken the entries along, but not the images.
-        guard names > 0 || confirmed.isEmpty else {
-            throw .remoteFails(
-                list.desk.layer.name,
-                "it has \(list.objects.count) objects and no entry that names one, so that none is deleted; if they are "
-                    + "to go, delete its folder \(RemoteLayout.root)")
-        }
-        return confirmed
+        return orphans.filter { rest.contains(list.objects[$0].name) }
     }
 
     // MARK: Deleting

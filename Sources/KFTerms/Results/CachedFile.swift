@@ -51,6 +51,11 @@ public final class CachedFile: Sendable {
         }
     }
 
+    /// Returns the digest of the bytes as they are, which damage may have changed. Blocks.
+    package func digest() throws(KingfisherError) -> Digest {
+        do throws(StorageError) { return try file.digest() } catch { throw KingfisherError(reading: error) }
+    }
+
     /// Returns another descriptor of the file, which the caller closes.
     package func duplicate() throws(StorageError) -> Int32 {
         try retry("fcntl", path) { fcntl(file.raw, F_DUPFD_CLOEXEC, 0) }

@@ -29,8 +29,9 @@ struct RemoteUpkeepTests {
 
     private func verify() async throws -> (result: Verification, findings: [CacheFinding]) {
         let findings = SharedValue<[CacheFinding]>([])
-        let result = try await layer.verify(deletes: true) { finding in findings.change { $0.append(finding) } }
-        return (result, findings.value)
+        let check = try await layer.verify(deletes: true) { finding in findings.change { $0.append(finding) } }
+        if let problem = check.problem { throw problem }
+        return (check.result, findings.value)
     }
 
     @Test("An object whose entry comes during the check is no orphan")
