@@ -88,6 +88,18 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "verify", "--cache-dir", "all").status == 0)
         }
 
+        @Test("A merge into a small cache says what did not fit")
+        func small() async throws {
+            try await fill("one", ["png/rgb.png", "png/grey.png", "gif/transparent.gif"])
+            let sizes = try await entries("one").compactMap { $0["bytes"] as? Int }.sorted()
+            let large = try await merge("one", "--max-size", "\(sizes[2] - 1)")
+            #expect(large.status == 1 && large.output.contains("1 larger than --max-size and left out"), "\(large)")
+            #expect(large.output.contains("2 entries taken"), "\(large)")
+            try FileManager.default.removeItem(at: kf.home.path("all"))
+            let full = try await merge("one", "--max-size", "\(sizes[2])")
+            #expect(full.status == 0 && full.errors.contains("did not fit and left the cache again"), "\(full)")
+        }
+
         @Test("What is no other cache is refused, and named")
         func refused() async throws {
             try await fill("all", [names[0]])

@@ -27,13 +27,14 @@ struct CacheMergeCommand: Sendable {
                     let result = try await cache.merge(from: directory, changesNothing: isDryRun) { entry in
                         if common.verbose, !common.json { Terminal.print(EntryText.name(entry.name, whole: true)) }
                     }
-                    if result.damaged > 0 { status.raise(to: .someFailed) }
+                    if result.damaged + result.tooLarge > 0 { status.raise(to: .someFailed) }
                     print((directory, result))
                 } catch {
                     common.report(error, for: directory)
                     status.raise(to: error.status)
                 }
             }
+            common.warnOfEvicted(cache)
             await cache.close()
             return status
         }
@@ -47,6 +48,7 @@ struct CacheMergeCommand: Sendable {
         parts[0] += " (\(ByteText.bytes(result.taken.bytes)))"
         parts.append("\(result.kept) kept as they are")
         if result.damaged > 0 { parts.append("\(result.damaged) damaged and left out") }
+        if result.tooLarge > 0 { parts.append("\(result.tooLarge) larger than --max-size and left out") }
         Terminal.print("\(Terminal.visible(merged.directory)): \(parts.joined(separator: ", "))")
     }
 
@@ -62,6 +64,10 @@ struct CacheMergeCommand: Sendable {
         JSONField("damaged", "The number of those that were left out, since their file is missing or has other bytes.")
         {
             $0.result.damaged
+        },
+        JSONField("too_large", "The number of those that were left out, since they are larger than the cache's limit.")
+        {
+            $0.result.tooLarge
         },
     ]
 }

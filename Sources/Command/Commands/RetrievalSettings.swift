@@ -263,17 +263,12 @@ struct RetrievalSettings: Sendable {
         }
     }
 
-    /// Warns of images that did not fit, completes the list of dropped uploads, and reports the failure of a required remote that no image has reported:
-    /// `ending` is that of a run.
+    /// Warns of images that did not fit, completes the list of dropped uploads, and reports the failure of a required remote
+    /// that no image has reported: `ending` is that of a run.
     func conclude(
         _ cache: ImageCache, _ common: CommonSettings, after ending: PrefetchReport.Ending = .finished
     ) -> ExitStatus {
-        if let (evicted, left, limit) = cache.evictedAgain {
-            let needed = ByteText.bytes(left.adding(saturating: evicted.bytes))
-            common.warn(
-                "\(EntryText.count(evicted.entries, "image")) of this run did not fit and left the cache again: the run needs "
-                    + "\(needed), and --max-size is \(ByteText.limit(limit)); raise it, or fetch less at a time")
-        }
+        common.warnOfEvicted(cache)
         let listed = remotes.finish()
         guard let problem = cache.remoteProblem else { return listed }
         if case .failed = ending { return .cacheFailed }
@@ -311,5 +306,16 @@ struct RetrievalSettings: Sendable {
         manager.downloader.authenticationChallengeResponder = certificate
         Session.current.keep(manager, certificate)
         return manager
+    }
+}
+
+extension CommonSettings {
+    /// Warns of images of this run that left the cache again, because its limit is too small.
+    func warnOfEvicted(_ cache: ImageCache) {
+        guard let (evicted, left, limit) = cache.evictedAgain else { return }
+        let needed = ByteText.bytes(left.adding(saturating: evicted.bytes))
+        warn(
+            "\(EntryText.count(evicted.entries, "image")) of this run did not fit and left the cache again: the run needs "
+                + "\(needed), and --max-size is \(ByteText.limit(limit)); raise it, or fetch less at a time")
     }
 }

@@ -10,6 +10,8 @@ public struct CacheMerge: Sendable {
     public let kept: Int
     /// The number of entries that were left out, since their file is missing or has other bytes.
     public let damaged: Int
+    /// The number of entries that were left out, since their image is larger than the limit of the whole cache.
+    public let tooLarge: Int
 }
 
 extension ImageCache {
@@ -41,7 +43,9 @@ extension ImageCache {
                 body(CachedEntry($0, path: other.path(of: $0), now: now))
             }
             do throws(StorageError) { try merger.run() } catch { throw KingfisherError(writing: error) }
-            return CacheMerge(taken: (merger.taken, merger.bytes), kept: merger.kept, damaged: merger.damaged)
+            return CacheMerge(
+                taken: (merger.taken, merger.bytes), kept: merger.kept, damaged: merger.damaged,
+                tooLarge: merger.tooLarge)
         }
     }
 }

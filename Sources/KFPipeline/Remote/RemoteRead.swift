@@ -70,6 +70,8 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         var tries = 0
         /// A stale original, for the case that no remote has a fresh image.
         var stale: Find?
+        /// Whether a remote has an expired one, which is no miss if it is here already.
+        var hasExpired = false
         /// The part of the object that may be in memory, for which room is taken.
         var room: Int64?
         /// Whether an entry or object of the first remote was not what it should be, so that an upload replaces it.
@@ -157,13 +159,13 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     private func askNext(_ turn: inout Turn) {
         if ask(&turn) { return }
         if let problem = tier.presentProblem { return end(.failure(problem), &turn) }
-        let stale = search.withLock { search in
+        let (stale, hasExpired) = search.withLock { search in
             defer { search.stale = nil }
-            return search.stale
+            return (search.stale, search.hasExpired)
         }
         if let stale { return find(stale, &turn) }
         // Otherwise another look-up follows, for the original of several images.
-        if !isForTarget { tier.log.count(\.misses) }
+        if !isForTarget, !hasExpired { tier.log.count(\.misses) }
         endWithout(&turn)
     }
 
@@ -226,7 +228,10 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         guard let choice = retrieval.choice(of: found, isForTarget: isForTarget) else { return nil }
         let find = Find(choice.entry, choice.key, remote, isStale: choice.isStale)
         guard choice.isStale else { return find }
-        if usesStale { search.withLock { $0.stale = $0.stale ?? find } }
+        search.withLock { search in
+            search.hasExpired = true
+            if usesStale { search.stale = search.stale ?? find }
+        }
         return nil
     }
 

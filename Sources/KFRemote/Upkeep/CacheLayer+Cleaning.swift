@@ -51,7 +51,8 @@ private struct RemoteCleaner {
             var damaged: [Int] = []
             try await survey.readEntries { place, entry in if case .damaged = entry { damaged.append(place) } }
             guard survey.unreadable == 0 else {
-                (result.failed, result.reason) = (survey.unreadable, survey.problem)
+                let reason = survey.problem.map { "\($0), so that nothing is deleted" }
+                (result.failed, result.reason) = (survey.unreadable, reason)
                 return
             }
             try survey.checkWhole()

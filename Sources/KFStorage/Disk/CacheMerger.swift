@@ -11,6 +11,8 @@ package struct CacheMerger: ~Copyable {
     package private(set) var kept = 0
     /// The entries whose file is missing or has other bytes.
     package private(set) var damaged = 0
+    /// The entries whose image is larger than the limit of the whole cache.
+    package private(set) var tooLarge = 0
 
     private let source: DiskStorage
     private let target: DiskStorage?
@@ -100,6 +102,7 @@ package struct CacheMerger: ~Copyable {
             switch outcome[0] {
             case .success(nil): kept += 1
             case .success: note(entry)
+            case .failure(.objectTooLarge): tooLarge += 1
             case .failure(let error): throw error
             }
         }
