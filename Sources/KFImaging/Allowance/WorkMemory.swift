@@ -83,7 +83,7 @@ extension WorkMemory {
         // An image whose header cannot be read fails before it takes memory.
         guard let info = try? ImageProbe.probe(bytes, limits: options.decode.limits) else { return 0 }
         var pixels = Double(info.width) * Double(info.height)
-        if let size = (processor.steps.first as? any SizedDecoding)?.decodedSize(of: info, options: options) {
+        if let size = processor.steps.first?.decodedSize(of: info, options: options) {
             // Decoders reduce a picture to 1.5 times the size; see `DecodePlan`.
             pixels = min(pixels, 2.25 * Double(size.width) * Double(size.height))
         }

@@ -34,10 +34,11 @@ package protocol SizedDecoding: ImageProcessor {
     func targetSize(width: Int, height: Int, scaleFactor: Double) -> PixelSize
 }
 
-extension SizedDecoding {
-    /// Returns the size in pixels of the result for an image with this header.
-    package func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
-        targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
+extension ImageProcessor {
+    /// Returns the size in pixels to which the processor decodes an image with this header; nil if it decodes all pixels.
+    package func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize? {
+        (self as? any SizedDecoding)?
+            .targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
     }
 }
 

@@ -70,7 +70,7 @@ public struct WatermarkImageProcessor: ImageProcessor, Equatable {
     }
 
     /// The file or URL that has to be read first; nil for an overlay that is there, or of which only the hash is known.
-    package var unread: String? {
+    fileprivate var unread: String? {
         guard case .named(let name) = overlay, !name.hasPrefix("sha256:") else { return nil }
         return name
     }
@@ -117,8 +117,12 @@ public struct WatermarkImageProcessor: ImageProcessor, Equatable {
 }
 
 extension ImageProcessor {
-    /// The first overlay that has to be read before the processor can work and its identifier is known; nil for none.
-    package var missingOverlay: String? {
-        steps.lazy.compactMap { ($0 as? WatermarkImageProcessor)?.unread }.first
+    /// This processor, if it is a watermark whose overlay has to be read first, and the name of that.
+    package var unreadWatermark: (watermark: WatermarkImageProcessor, overlay: String)? {
+        guard let watermark = self as? WatermarkImageProcessor else { return nil }
+        return watermark.unread.map { (watermark, $0) }
     }
+
+    /// The first overlay that has to be read before the processor can work and its identifier is known; nil for none.
+    package var missingOverlay: String? { steps.lazy.compactMap(\.unreadWatermark).first?.overlay }
 }

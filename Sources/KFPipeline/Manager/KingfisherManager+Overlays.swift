@@ -30,7 +30,7 @@ extension KingfisherManager {
         (terms.progress, terms.progressiveJPEG, terms.imageModifier) = (nil, nil, nil)
         var result: any ImageProcessor = DefaultImageProcessor()
         for step in processor.steps {
-            guard let watermark = step as? WatermarkImageProcessor, let name = watermark.unread else {
+            guard let (watermark, name) = step.unreadWatermark else {
                 result = result.append(another: step)
                 continue
             }

@@ -65,9 +65,7 @@ struct VariantMaker: Sendable {
         return try bytes.withUnsafeBytes { bytes in
             Result { () throws(ImagingError) in
                 let info = try ImageProbe.probe(bytes, limits: processing.decode.limits)
-                let sizes = roots.compactMap { root in
-                    (root.processor as? any SizedDecoding)?.decodedSize(of: info, options: processing)
-                }
+                let sizes = roots.compactMap { $0.processor.decodedSize(of: info, options: processing) }
                 let groups = try ImageDecoder.passes(over: bytes, options: processing.decode, sizes: sizes)
                 return groups.map { group in Pass(roots: group.map { roots[$0] }, sizes: group.map { sizes[$0] }) }
             }

@@ -40,8 +40,8 @@ final class RemoteDesk: Sendable {
         return (answer, reading.count, answer == .done ? reading.digest : nil)
     }
 
-    func check(_ kind: CacheLayerRequest.Kind, _ name: Digest) async -> CacheLayerAnswer {
-        await ask(.check, kind, name, limit: 0, BlobReading())
+    func checkObject(_ name: Digest) async -> CacheLayerAnswer {
+        await ask(.check, .object, name, limit: 0, BlobReading())
     }
 
     func delete(_ kind: CacheLayerRequest.Kind, _ name: Digest) async -> CacheLayerAnswer {

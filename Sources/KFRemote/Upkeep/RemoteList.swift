@@ -95,7 +95,7 @@ struct RemoteList: Sendable {
 
     /// Looks for the object of an entry, which is not in the list.
     private func look(for entry: RemoteEntry) async -> Entry {
-        switch await desk.check(.object, entry.object) {
+        switch await desk.checkObject(entry.object) {
         case .done, .exists: .newer(entry.object)
         case .absent: .damaged(.missingFile, Self.missing)
         // Something else is in its place.
