@@ -170,6 +170,7 @@ public typealias RetryStrategy = KFTerms.RetryStrategy
 public typealias RetryUserInfo = KFTerms.RetryUserInfo
 
 // The manager, its caches and its downloader.
+public typealias CachePush = KFPipeline.CachePush
 public typealias CacheCleaning = KFPipeline.CacheCleaning
 public typealias CacheStoreFailure = KFPipeline.CacheStoreFailure
 public typealias CacheType = KFPipeline.CacheType

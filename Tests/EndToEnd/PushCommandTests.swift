@@ -53,7 +53,70 @@ extension EndToEnd {
             #expect(try await push(kf, url, fleet.url(0))["uploaded"] as? Int == 1)
             #expect(try await push(kf, url, "--tag", "site")["uploaded"] as? Int == 2)
             #expect(try await kf.run("cache", "push", "--tag", "none", "--remote", url).status == 1)
-            #expect(try await kf.run("cache", "push").errors.contains("needs one --remote"))
+            #expect(try await kf.run("cache", "push").errors.contains("needs a --remote"))
+        }
+
+        @Test("A revalidated image renews what has expired in the remote")
+        func renewed() async throws {
+            let image = try FixturesDirectory.bytes("png/grey.png")
+            let origin = try FaultServer { request in
+                if request.header("If-None-Match") != nil { return [.head("HTTP/1.1 304 Not Modified")] }
+                return [.reply(headers: ["ETag: \"1\""], body: image)]
+            }
+            let (kf, remote) = (try KFCommand(), try RemoteKind.file.start())
+            let url = origin.url("/a.png")
+            _ = try await kf.run("fetch", url, "--expire", "1s", "--extend", "none")
+            #expect(try await push(kf, remote.url)["uploaded"] as? Int == 1)
+            #expect(try await eventually { try await kf.run("cache", "ls", "--expired", "-q").outputLines.count == 1 })
+            // As long as it is expired here as well, there is nothing to renew.
+            #expect(try await push(kf, remote.url)["present"] as? Int == 1)
+            _ = try await kf.run("fetch", url, "--expire", "10d")
+            #expect(try await push(kf, remote.url)["uploaded"] as? Int == 1)
+            #expect(try await push(kf, remote.url)["present"] as? Int == 1)
+            let reader = try await KFCommand().run("fetch", url, "--json", "--remote", remote.url)
+            #expect(try reader.items().map(\.status) == ["remote"], "\(reader)")
+        }
+
+        @Test("A push says of each image what became of it, and why")
+        func outcomes() async throws {
+            let image = try FixturesDirectory.bytes("png/grey.png")
+            let origin = try FaultServer { request in
+                [.reply(headers: request.path == "/own.png" ? ["Cache-Control: private"] : [], body: image)]
+            }
+            let (kf, remote) = (try KFCommand(), try RemoteKind.file.start())
+            _ = try await kf.run("fetch", origin.url("/own.png"), origin.url("/open.png"))
+            try kf.home.write("list.txt", ["own", "open", "other"].map { origin.url("/\($0).png\n") }.joined())
+            let words = ["cache", "push", "--remote", remote.url, "--keep-list", "list.txt"]
+            let dry = try await kf.run(words + ["--dry-run", "--json"]).objects()
+            #expect(Set(dry.compactMap { $0["status"] as? String }) == ["would_be_uploaded", "skipped"], "\(dry)")
+            #expect(dry.last?["dry_run"] as? Bool == true && dry.last?["not_cached"] as? Int == 1, "\(dry)")
+            let pushed = try await kf.run(words + ["-v"])
+            #expect(
+                pushed.errors.contains("own.png: not shared: its response says Cache-Control: private"), "\(pushed)")
+            #expect(pushed.errors.contains("1 of the list not cached") && pushed.status == 0, "\(pushed)")
+            let rows = try await kf.run(words + ["-v", "--json"]).objects()
+            #expect(Set(rows.compactMap { $0["status"] as? String }) == ["present", "skipped"], "\(rows)")
+        }
+
+        @Test("A remote that fails ends a push and a pull with status 3")
+        func failing() async throws {
+            let fleet = try RemoteFleet(images: 4)
+            let kf = try fleet.machine()
+            fleet.expectAll(try await fleet.prefetch(by: kf))
+            let refusing = try RemoteFaultServer(.init(.status(401)))
+            let missing = "file://\(kf.home.path("a/b").path)"
+            for url in [refusing.url("/base"), missing] {
+                for quiet in [[], ["-q"]] {
+                    let pushed = try await kf.run(["cache", "push", "--remote", url] + quiet)
+                    #expect(pushed.status == 3 && pushed.errors.contains("[3017]"), "\(pushed)")
+                }
+                let pulled = try await fleet.machine().run(
+                    ["cache", "pull", "-", "--remote", url], input: Data("\(fleet.url(0))\n".utf8))
+                #expect(pulled.status == 3 && pulled.errors.contains("[3017]"), "\(pulled)")
+            }
+            let none = try await kf.run("cache", "push", "--json", "--cache-dir", "nowhere", "--remote", missing)
+            #expect(none.status == 1 && none.errors.contains("no cache yet"), "\(none)")
+            #expect(try none.objects().last?["exit_status"] as? Int == 1)
         }
 
         @Test("A damaged file is not pushed")
@@ -138,11 +201,14 @@ extension EndToEnd {
             let reader = try KFCommand()
             let pull = ["cache", "pull", "-", "--json", "--remote", url]
             // Until the entries have expired, the images are pulled as fresh ones.
-            let isPulled = try await eventually {
-                try? FileManager.default.removeItem(at: reader.cacheDirectory)
-                return try await reader.run(pull, input: list).items().map(\.status) == ["stale", "stale"]
+            let isExpired = try await eventually {
+                try await writer.run("cache", "ls", "--expired", "-q").outputLines.count == 2
             }
-            #expect(isPulled)
+            #expect(isExpired)
+            let pulled = try await reader.run(pull, input: list)
+            #expect(try pulled.items().map(\.status) == ["remote", "remote"], "\(pulled)")
+            #expect(try pulled.objects().last?["from_remote"] as? Int == 2, "\(pulled)")
+            #expect(try await reader.run("cache", "ls", "--expired", "-q").outputLines.count == 2)
             let asked = origin.requests.count
             let offline = try await reader.run(["prefetch", "-", "--offline", "--json"], input: list)
             #expect(offline.status == 0 && origin.requests.count == asked, "\(offline)")

@@ -246,6 +246,7 @@ extension EndToEnd {
             let url = "file://\(kf.home.url.path)"
             for (words, text) in [
                 (["verify", "--delete"], "--delete needs a --remote"),
+                (["verify", "--remote", url, "--remote", url], "takes one --remote"),
                 (["verify", "--remote", url, "--repair"], "exclude each other"),
                 (["verify", "--remote", url, "--host", "h"], "exclude each other"),
                 (["verify", "--remote", url, "http://h/a"], "takes no arguments"),

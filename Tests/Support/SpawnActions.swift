@@ -58,7 +58,13 @@ struct SpawnActions {
         var envp = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { (argv + envp).forEach { free($0) } }
         var pid = pid_t()
-        let error = posix_spawnp(&pid, program, &actions, &attributes, &argv, &envp)
+        var error = ETXTBSY
+        // A script that a test has just written is busy for as long as a child, which another test starts just then, holds
+        // its descriptor: until that child's own exec.
+        for _ in 0..<1000 where error == ETXTBSY {
+            error = posix_spawnp(&pid, program, &actions, &attributes, &argv, &envp)
+            if error == ETXTBSY { usleep(2000) }
+        }
         guard error == 0 else {
             throw RunningCommand.Failure(description: "cannot start \(program): \(String(cString: strerror(error)))")
         }

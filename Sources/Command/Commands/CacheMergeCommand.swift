@@ -7,7 +7,7 @@ struct CacheMergeCommand: Sendable {
     private let isDryRun: Bool
     private let sizeLimit: Int64?
 
-    typealias Merged = (directory: String, result: CacheMerge)
+    typealias Merged = (directory: String, isDryRun: Bool, result: CacheMerge)
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
@@ -28,7 +28,7 @@ struct CacheMergeCommand: Sendable {
                         if common.verbose, !common.json { Terminal.print(EntryText.name(entry.name, whole: true)) }
                     }
                     if result.damaged + result.tooLarge > 0 { status.raise(to: .someFailed) }
-                    print((directory, result))
+                    print((directory, isDryRun, result))
                 } catch {
                     common.report(error, for: directory)
                     status.raise(to: error.status)
@@ -54,6 +54,7 @@ struct CacheMergeCommand: Sendable {
 
     static let fields: [JSONField<Merged>] = [
         JSONField("directory", "The other cache.") { $0.directory },
+        JSONField("dry_run", "Whether --dry-run was given, so that nothing was taken.") { $0.isDryRun },
         JSONField("taken", "The number of its entries that were taken, or with --dry-run would be, and their bytes.") {
             $0.result.taken.entries
         },

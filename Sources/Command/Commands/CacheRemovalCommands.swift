@@ -28,6 +28,7 @@ struct CacheCleanCommand: Sendable {
         isConfirmed = try arguments[Options.yes]
         remotes = try RemoteSettings.layers(arguments, of: Options.cleanedRemote)
         unusedFor = try arguments[Options.unusedFor]
+        if remotes.count > 1 { throw UsageError(message: "'kf cache clean' takes one --remote") }
         if !remotes.isEmpty, !arguments.operands.isEmpty || unusedFor == nil && (targetSize ?? 0) == 0 {
             throw UsageError(message: "'kf cache clean --remote' takes --unused-for or --max-size, and no arguments")
         }
@@ -68,7 +69,7 @@ struct CacheCleanCommand: Sendable {
             }
             let removal = try await remove(selected, from: cache)
             await cache.close()
-            RemovalReport.print(removal, dryRun: dryRun, common)
+            RemovalReport.print(removal, dryRun: dryRun, common, .success)
             return .success
         }
     }
@@ -79,9 +80,10 @@ struct CacheCleanCommand: Sendable {
             RemovalReport.eachLocation(common, dryRun: dryRun))
         var status: ExitStatus = result.failed > 0 ? .someFailed : .success
         if let problem = result.problem { status.raise(to: problem.status) }
-        RemovalReport.print(result.removal, failed: result.failed, dryRun: dryRun, common, status)
-        if let problem = result.problem { throw problem }
-        if result.failed > 0 {
+        RemovalReport.print(result.removal, from: layer.name, result, dryRun: dryRun, common, status)
+        if let problem = result.problem {
+            common.report(problem, for: nil)
+        } else if result.failed > 0 {
             let removesNothing = result.removal.isEmpty
             let blobs = EntryText.count(
                 result.failed, removesNothing ? "entry" : "blob", removesNothing ? "entries" : "blobs")
@@ -169,10 +171,11 @@ enum RemovalReport {
     }
 
     static func print(
-        _ removal: Removal, failed: Int = 0, dryRun: Bool, _ common: CommonSettings, _ status: ExitStatus? = nil
+        _ removal: Removal, from remote: String? = nil, _ cleaning: RemoteCleaning? = nil, dryRun: Bool,
+        _ common: CommonSettings, _ status: ExitStatus? = nil
     ) {
         if common.json {
-            Terminal.print(JSONObject(summary: (removal, failed, dryRun), summary, status: status).json)
+            Terminal.print(JSONObject(summary: (removal, remote, cleaning, dryRun), summary, status: status).json)
         } else if !common.quiet {
             let verb = dryRun ? "would remove" : "removed"
             let entries = EntryText.count(removal.entries, "entry", "entries")
@@ -195,14 +198,18 @@ enum RemovalReport {
         },
     ]
 
-    static let summary: [JSONField<(removal: Removal, failed: Int, dryRun: Bool)>] = [
+    static let summary: [JSONField<(removal: Removal, remote: String?, cleaning: RemoteCleaning?, dryRun: Bool)>] = [
         JSONField("dry_run", "Whether --dry-run was given, so that nothing was removed.") { $0.dryRun },
         JSONField("removed", "The number of removed entries, and their size.") { $0.removal.entries },
         JSONField("bytes", nil) { $0.removal.bytes },
         JSONField("partials", "The number of removed partial downloads, and their size.") { $0.removal.partials },
         JSONField("partial_bytes", nil) { $0.removal.partialBytes },
         JSONField("failed", "With --remote, the number of entries and objects that could not be read or deleted.") {
-            $0.failed
+            $0.cleaning?.failed ?? 0
+        },
+        JSONField("remote", "The name of the --remote; else null.") { $0.remote },
+        JSONField("error", RemoteSettings.endingError) {
+            $0.cleaning?.problem.map { JSONObject(part: $0, ItemReport.failure) }
         },
     ]
 }

@@ -18,6 +18,7 @@ struct CacheVerifyCommand: Sendable {
         }
         remotes = try RemoteSettings.layers(arguments, of: Options.verifiedRemote)
         deletes = try arguments[Options.deletesDamage]
+        if remotes.count > 1 { throw UsageError(message: "'kf cache verify' takes one --remote") }
         if remotes.isEmpty ? deletes : !arguments.operands.isEmpty {
             throw UsageError(
                 message: remotes.isEmpty
@@ -34,8 +35,8 @@ struct CacheVerifyCommand: Sendable {
                 let check = try await layer.verify(deletes: deletes) { report($0) }
                 var status: ExitStatus = check.result.damage > 0 ? .someFailed : .success
                 if let problem = check.problem { status.raise(to: problem.status) }
-                summarize(check.result, remote: layer.name, start.duration(to: .now), status)
-                if let problem = check.problem { throw problem }
+                summarize(check.result, remote: layer.name, start.duration(to: .now), status, check.problem)
+                if let problem = check.problem { common.report(problem, for: nil) }
                 return status
             }
         }
@@ -63,11 +64,13 @@ struct CacheVerifyCommand: Sendable {
     }
 
     private func summarize(
-        _ result: Verification?, remote: String? = nil, _ elapsed: Duration, _ status: ExitStatus
+        _ result: Verification?, remote: String? = nil, _ elapsed: Duration, _ status: ExitStatus,
+        _ problem: KingfisherError? = nil
     ) {
         let verification = result ?? Verification()
         if common.json {
-            let record = (verification, result != nil, remote ?? common.cacheDirectory, elapsed)
+            let exists = remote == nil ? result != nil : verification.entries + verification.files > 0
+            let record = (verification, exists, remote ?? common.cacheDirectory, elapsed, problem)
             Terminal.print(JSONObject(summary: record, Self.summary, status: status).json)
         } else if !common.quiet {
             guard let result else {
@@ -120,11 +123,13 @@ struct CacheVerifyCommand: Sendable {
         },
     ]
 
-    typealias Record = (result: Verification, exists: Bool, directory: String, elapsed: Duration)
+    typealias Record = (
+        result: Verification, exists: Bool, directory: String, elapsed: Duration, problem: KingfisherError?
+    )
 
     static let summary: [JSONField<Record>] = [
         JSONField(
-            "directory", "The cache directory, or the name of the remote, and whether there is a cache in it."
+            "directory", "The cache directory, or the name of the remote, and whether there is anything of kf in it."
         ) { $0.directory },
         JSONField("exists", nil) { $0.exists },
         JSONField("clean", "Whether nothing was found.") { $0.result.isClean },
@@ -142,5 +147,6 @@ struct CacheVerifyCommand: Sendable {
             return counts
         },
         JSONField("seconds", "The duration of the check.") { $0.elapsed },
+        JSONField("error", RemoteSettings.endingError) { $0.problem.map { JSONObject(part: $0, ItemReport.failure) } },
     ]
 }

@@ -164,11 +164,11 @@ extension CommandTable {
         ],
         details: [
             "As prefetch, but no origin is asked: an image that neither the cache nor a --remote has is a failure (3006). An "
-                + "expired one is taken as well (stale), for --offline. A list is needed since the entries of a remote hold no "
-                + "URLs, which may be secrets.",
+                + "expired one is taken as well, for --offline. A list is needed since the entries of a remote hold no URLs, "
+                + "which may be secrets. If the only --remote fails, the exit status is 3. --dry-run asks no remote.",
             remotes, limits,
         ],
-        essential: "remote process variant input-format url-column failures json help"
+        essential: "remote lock process variant input-format url-column failures json help"
     ) { (arguments) throws(UsageError) in try PrefetchCommand(arguments, pulls: true).run() }
 
     static let cachePush = CommandSpec(
@@ -182,12 +182,13 @@ extension CommandTable {
             "kf cache push --keep-list urls.txt --remote s3://b/p",
         ],
         details: [
-            "Sends the images of which the --remote has no entry, or an older one: originals first, then what was made of them. "
-                + "A push that was cut off goes on when it is repeated. Images of no server, of users (credentials, cookies), "
-                + "and of responses that forbid it are not shared. Exit status 1 when an image could not be sent.",
+            "Sends the images of which the first --remote has no entry, or an older or expired one: originals first, then "
+                + "what was made of them. --keep-list FILE and --lock FILE send those of a list. A push that was cut off goes "
+                + "on when it is repeated. Images of no server, of users (credentials, cookies), and of responses that forbid "
+                + "it are not shared; -v says why. Exit status 1 when an image could not be sent, 3 when the remote fails.",
             selection, nothing, hosts,
         ],
-        essential: "remote dry-run host tag glob json quiet verbose help"
+        essential: "remote keep-list lock dry-run host tag glob json quiet verbose help"
     ) { (arguments) throws(UsageError) in try CachePushCommand(arguments).run() }
 
     static let cacheMerge = CommandSpec(

@@ -35,7 +35,7 @@ enum CommandTable {
             "Prints the path of each image's file in the cache, or writes the images where -o or --output-dir says. A "
                 + "source is an http or https URL, a path or file: URL, a folder (the image files in it and below), a "
                 + "data: URI, or - for standard input.",
-            copies, remotes, limits, secrets,
+            copies, remotes, failingRemotes, limits, secrets,
         ],
         essential: "output output-dir name process variant format quality force-refresh json verbose help"
     ) { (arguments) throws(UsageError) in try FetchCommand(arguments).run() }
@@ -83,7 +83,7 @@ enum CommandTable {
                 + "headers and the user info of URLs are left out.",
             "kf creates the --failures file readable by its owner only, since URLs may hold secrets. An existing file "
                 + "keeps its mode.",
-            copies, remotes, limits, secrets,
+            copies, remotes, failingRemotes, limits, secrets,
         ],
         essential: "url-column output-dir name variant quality dry-run results failures json help"
     ) { (arguments) throws(UsageError) in try PrefetchCommand(arguments).run() }
@@ -148,7 +148,10 @@ enum CommandTable {
         + "A password stands in the URL, better in KF_REMOTE or the config "
         + "file than on the command line. S3 takes its key from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and "
         + "AWS_SESSION_TOKEN. Images that are requested with credentials, and private and no-store responses, are not "
-        + "shared. A remote that fails is passed over; without --remote-required the exit status does not change."
+        + "shared."
+
+    static let failingRemotes =
+        "A remote that fails is passed over; without --remote-required the exit status does not change."
 
     static let limits =
         "Sizes are bytes, or use K, M, G, T and P, also written KiB or KB (powers of 1024); times are seconds, or such as 500ms, 10m, 1h30m and 7d. "

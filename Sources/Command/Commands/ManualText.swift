@@ -38,13 +38,13 @@ enum ManualText {
 
     static let statuses: KeyValuePairs<String, String> = [
         "0": "Success, also when the reader of standard output closed it early and nothing else was to be written.",
-        "1": "Some items failed, or rm found nothing.",
+        "1": "Some items failed, damage is left, or nothing was found.",
         "2":
             "Wrong usage, a wrong line in the config file, or a list that is missing. Nothing was done. Also a list that "
             + "could not be read to its end, or has no such column: the rest was done.",
         "3":
             "The cache failed: it cannot be written, opened or trusted. Or what a whole run writes: --output-dir, --shards, "
-            + "--results or --failures.",
+            + "--results or --failures. Or a remote, if it is required or the command is about it.",
         "4":
             "Stopped early by --deadline, --max-failures, or a reader who closed standard output before all was written.",
         "130, 143": "Ended by SIGINT or SIGTERM.",

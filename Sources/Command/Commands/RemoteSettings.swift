@@ -7,10 +7,12 @@ struct RemoteSettings: Sendable {
     private let dropped: DroppedUploads?
     let apply: @Sendable (inout ImageCache.Configuration) -> Void
 
-    init(_ arguments: ParsedArguments, _ transfer: TransferOptions) throws(UsageError) {
+    init(_ arguments: ParsedArguments, _ transfer: TransferOptions, pulls: Bool) throws(UsageError) {
         let writes = try arguments[Options.remoteWrite]
         layers = try Self.layers(arguments, of: Options.remote, transfer, creates: writes)
-        let (isRequired, wait) = (try arguments[Options.remoteRequired], try arguments[Options.remoteWait])
+        let wait = try arguments[Options.remoteWait]
+        // Without its only remote, a pull is in vain.
+        let isRequired = pulls ? layers.count == 1 : try arguments[Options.remoteRequired]
         let dropped = try arguments[Options.remoteDropped].map { path throws(UsageError) in
             try DroppedUploads(path, lists: arguments.operands)
         }
@@ -32,14 +34,15 @@ struct RemoteSettings: Sendable {
         }
     }
 
-    /// The settings of `kf cache push`, which has one remote and waits for every upload.
+    /// The settings of `kf cache push`, which fills the first remote and waits for every upload.
     init(pushing arguments: ParsedArguments) throws(UsageError) {
         layers = try Self.layers(arguments, of: Options.remote, creates: true)
-        guard layers.count == 1 else { throw UsageError(message: "'kf cache push' needs one --remote") }
+        guard !layers.isEmpty else { throw UsageError(message: "'kf cache push' needs a --remote") }
         dropped = nil
         apply = { [layers] configuration in
             configuration.remotes = layers
             configuration.writesToRemote = true
+            configuration.requiresRemotes = true
             configuration.remoteWait = nil
         }
     }
@@ -77,12 +80,23 @@ struct RemoteSettings: Sendable {
                 do throws(KingfisherError) { status.raise(to: try await run(layer)) } catch {
                     common.report(error, for: nil)
                     status.raise(to: error.status)
+                    if common.json {
+                        Terminal.print(
+                            JSONObject(summary: (layer.name, error), Self.failure, status: error.status).json)
+                    }
                 }
                 layer.shutdown()
             }
             return status
         }
     }
+
+    static let failure: [JSONField<(remote: String, error: KingfisherError)>] = [
+        JSONField("remote", "The remote that failed.") { $0.remote },
+        JSONField("error", endingError) { JSONObject(part: $0.error, ItemReport.failure) },
+    ]
+
+    static let endingError = "With --remote, the error that ended the command: code, reason and message; else null."
 
     /// Completes the file of `--remote-dropped`, after the cache was closed.
     func finish() -> ExitStatus {

@@ -99,7 +99,7 @@ struct RetrievalSettings: Sendable {
             jobs, try arguments[Options.maxPerHost] ?? ImageDownloader.Configuration().maxConnectionsPerHost)
         sizeLimit = try arguments[Options.maxSize]
         lowerLayers = try arguments[Options.cacheFrom]
-        remotes = try RemoteSettings(arguments, options.request.transfer)
+        remotes = try RemoteSettings(arguments, options.request.transfer, pulls: pulls)
         verifies = try arguments[Options.verify]
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
@@ -316,6 +316,6 @@ extension CommonSettings {
         let needed = ByteText.bytes(left.adding(saturating: evicted.bytes))
         warn(
             "\(EntryText.count(evicted.entries, "image")) of this run did not fit and left the cache again: the run needs "
-                + "\(needed), and --max-size is \(ByteText.limit(limit)); raise it, or fetch less at a time")
+                + "\(needed), and --max-size is \(ByteText.limit(limit)); raise it, or do less at a time")
     }
 }

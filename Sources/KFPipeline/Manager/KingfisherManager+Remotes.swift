@@ -112,7 +112,7 @@ extension KingfisherManager {
         let shared = orders.compactMap { order -> RemoteUpload? in
             guard case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
             var entry = RemoteEntry(file.entry)
-            if file.entry.key.isOriginal { entry.unknown = members }
+            if file.entry.key.isOriginal { entry.unknown = members ?? [] }
             return RemoteUpload(entry, file, terms, to: uploads)
         }
         uploads.add(shared, from: job.downloader)

@@ -30,11 +30,14 @@ extension KingfisherManager {
     ) {
         let retrieval = job.retrieval
         if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(job, refusal, &turn) }
+        // Without its origin, an expired image is here because a remote had it.
+        let isImported = retrieval.options.onlyFromCache && job.state.withLock { $0.membersInRemote != nil }
+        let way: RetrievalWay = isImported ? .remote : .stale
         if job.variants.isEmpty, stale.file.entry.key == retrieval.target {
-            return turn.end(job, .success(retrieval.result(.stale, stale.file, asked: job.asked)))
+            return turn.end(job, .success(retrieval.result(way, stale.file, asked: job.asked)))
         }
         // The result must not be stored, because it would count as fresh.
-        derive(job, Derivation(file: stale.file, way: .stale, keeps: false, otherwise: otherwise))
+        derive(job, Derivation(file: stale.file, way: way, keeps: false, otherwise: otherwise))
     }
 
     /// Renews the entry that the origin has confirmed with a 304.

@@ -50,7 +50,7 @@ package final class ImageJob: WorkWaiter {
         /// The errors of the sources that failed before.
         var errors: [PropagationError] = []
         /// The members of the original's entry in the remote that kf does not know.
-        var membersInRemote: [StrictJSON.Member] = []
+        var membersInRemote: [StrictJSON.Member]?
         /// Whether an upload replaces the object in the remote, because it is not what it should be.
         var replacesInRemote = false
         /// The number of stores that have not ended, and one more while they are being ordered.

@@ -7,20 +7,6 @@ import Synchronization
 
 /// The images of a cache on their way to its remote: those that it lacks, or of which it has an older entry.
 package struct RemotePush: Sendable {
-    /// The numbers of images by their end.
-    package struct Counts: Sendable {
-        /// The images that were uploaded, or that the remote lacks where nothing is to be changed.
-        package var uploaded = 0
-        package var bytes: Int64 = 0
-        /// The images that the remote has.
-        package var present = 0
-        /// The images that may not be shared, or that no look-up would use.
-        package var skipped = 0
-        package var failed = 0
-        /// The uploads that have told their end.
-        fileprivate var ended = 0
-    }
-
     /// The number of images that are handed over together: the memory that a push needs.
     private static let batch = 4096
 
@@ -36,10 +22,15 @@ package struct RemotePush: Sendable {
     }
 
     /// Uploads the selected images, originals first: an image that was made here needs its original there. `each` receives
-    /// each one that was uploaded. Blocks until all have ended.
-    package func run(_ filter: EntryFilter, _ each: @escaping @Sendable (Entry) -> Void) throws(StorageError) -> Counts
-    {
-        let counts = Mutex(Counts())
+    /// each image with its outcome. Blocks until all have ended.
+    package func run(
+        _ filter: EntryFilter, _ each: @escaping @Sendable (Entry, CachePush.Outcome) -> Void
+    ) throws(StorageError) -> CachePush {
+        let counts = Mutex(CachePush())
+        @Sendable func note(_ outcome: CachePush.Outcome, _ entry: Entry) {
+            counts.withLock { $0.add(outcome, bytes: entry.object.size) }
+            each(entry, outcome)
+        }
         let rows = try storage.rows(filter)
         for takesOriginals in [true, false] {
             var rest = rows[...]
@@ -48,17 +39,16 @@ package struct RemotePush: Sendable {
                 rest = rest.dropFirst(Self.batch)
                 var added: [RemoteUpload] = []
                 for entry in some where entry.key.isOriginal == takesOriginals {
-                    guard let terms = terms(of: entry) else {
-                        counts.withLock { $0.skipped += 1 }
-                        continue
+                    switch terms(of: entry) {
+                    case .success(let terms): added.append(upload(entry, terms) { note(CachePush.Outcome($0), entry) })
+                    case .failure(let bar): note(.skipped(bar.reason), entry)
                     }
-                    added.append(upload(entry, terms) { end in counts.withLock { $0.note(end, entry, each) } })
                 }
                 let before = counts.withLock { $0.ended }
                 uploads.add(added)
                 uploads.drain()
                 // Those that the end of the wait has cut off tell nothing.
-                counts.withLock { $0.failed += added.count - ($0.ended - before) }
+                counts.withLock { $0.notTried += added.count - ($0.ended - before) }
             }
         }
         return counts.withLock { $0 }
@@ -68,40 +58,31 @@ package struct RemotePush: Sendable {
         _ entry: Entry, _ terms: RemoteUpload.Terms, _ ended: @escaping @Sendable (RemoteUploads.End) -> Void
     ) -> RemoteUpload {
         var terms = terms
-        terms.push = (isDryRun, ended)
+        terms.push = (isDryRun, now, ended)
         return RemoteUpload(RemoteEntry(entry), StoredFile(entry, in: storage), terms, to: uploads)
     }
 
-    /// Returns what an upload of the entry has to regard; nil if it is not to be shared: it came from no server, belongs to a
-    /// user, is expired without a validator, or its response forbids it.
-    private func terms(of entry: Entry) -> RemoteUpload.Terms? {
+    /// The reason why an image is not shared.
+    private struct Bar: Error { let reason: String }
+
+    /// Returns what an upload of the entry has to regard, or why it is not shared.
+    private func terms(of entry: Entry) -> Result<RemoteUpload.Terms, Bar> {
+        func bar(_ reason: String) -> Result<RemoteUpload.Terms, Bar> { .failure(Bar(reason: reason)) }
         let text = entry.url ?? KeyChoice.base(of: entry.key.key)
-        guard entry.key.holdsImage, !entry.key.key.contains("#user="), let url = try? RequestURL(text),
-            url.credentials == nil, HeaderLines(entry.freshness).sharingBar == nil,
-            !entry.isExpired(at: now) || entry.etag != nil || entry.lastModified != nil
-        else { return nil }
+        guard entry.key.holdsImage else { return bar("it is an answer without an image") }
+        guard let url = try? RequestURL(text) else { return bar("it came from no server") }
+        if entry.key.key.contains("#user=") || url.credentials != nil { return bar("its request identifies a user") }
+        if let reason = HeaderLines(entry.freshness).sharingBar { return bar("its response \(reason)") }
+        if entry.isExpired(at: now), entry.etag == nil, entry.lastModified == nil {
+            return bar("it is expired and has no validator")
+        }
         var terms = RemoteUpload.Terms()
         // The address that a name stood for is not kept.
         terms.origin = (NetworkReach(host: String(url.hostName)) ?? .internet, RequestURL.redacted(text))
         if !entry.key.isOriginal {
-            if entry.original == nil { return nil }
+            if entry.original == nil { return bar("its original is not known") }
             terms.original = entry.key.original
         }
-        return terms
-    }
-}
-
-extension RemotePush.Counts {
-    fileprivate mutating func note(_ end: RemoteUploads.End, _ entry: Entry, _ each: (Entry) -> Void) {
-        ended += 1
-        switch end {
-        case .uploaded, .lacking:
-            uploaded += 1
-            bytes += entry.object.size
-            each(entry)
-        case .present: present += 1
-        case .skipped: skipped += 1
-        case .dropped, .failed: failed += 1
-        }
+        return .success(terms)
     }
 }

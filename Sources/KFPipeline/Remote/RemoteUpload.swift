@@ -16,8 +16,8 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         var isKnown = false
         /// Whether to replace an object that is not what it should be.
         var replaces = false
-        /// Set for an image of a push: whether it is only asked what the remote lacks, and the receiver of the end.
-        var push: (isDryRun: Bool, ended: @Sendable (RemoteUploads.End) -> Void)?
+        /// Set for an image of a push: whether it is only asked what the remote lacks, its time, and the receiver of the end.
+        var push: (isDryRun: Bool, now: Timestamp, ended: @Sendable (RemoteUploads.End) -> Void)?
     }
 
     private enum Step { case begin, present, original, reach, check, verify, write, entry }
@@ -109,14 +109,13 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         case (_, .locked), (_, .busy):
             progress.tries += 1
             guard progress.tries < Self.mostTries else {
-                return progress.step == .original ? .end(.dropped) : .fail(answer)
+                return progress.step == .original ? .end(.dropped(Self.unknownOriginal)) : .fail(answer)
             }
             progress.step = .begin
             // The remote as a whole pauses. The locks of a server last as long as the other writer's upload.
             if case .busy = answer { return .again(after: .zero) }
             return .again(after: .milliseconds(Int64.random(in: 100...200) << min(progress.tries - 1, 5)))
-        case (.present, .done)
-        where (RemoteEntry(progress.entry, name: entry.name)?.stored).map { $0 >= entry.stored } == true:
+        case (.present, .done) where RemoteEntry(progress.entry, name: entry.name).map(isUpToDate) == true:
             return .end(.present)
         case (.present, .done), (.present, .absent):
             if terms.push?.isDryRun == true { return .end(.lacking) }
@@ -126,11 +125,13 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         // nothing: the remote may have another image there.
         case (.original, .done):
             let name = terms.original.map(RemoteEntry.name) ?? ""
-            guard RemoteEntry(progress.entry, name: name)?.object == entry.original else { return .end(.skipped) }
+            guard RemoteEntry(progress.entry, name: name)?.object == entry.original else {
+                return .end(.skipped(Self.lacksOriginal))
+            }
             progress.hasOriginal = true
             return first(&progress)
-        case (.original, .absent): return .end(.skipped)
-        case (.original, _): return .end(.dropped)
+        case (.original, .absent): return .end(.skipped(Self.lacksOriginal))
+        case (.original, _): return .end(.dropped(Self.unknownOriginal))
         case (.reach, .done), (.reach, .absent):
             progress.step = .begin
             return .claim
@@ -148,6 +149,16 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         case (.entry, .done), (.entry, .exists): return .end(.uploaded)
         default: return .fail(answer)
         }
+    }
+
+    private static let lacksOriginal = "the remote does not have the original that it was made from"
+    private static let unknownOriginal = "the remote does not say whether it has the original"
+    private static let isPrivate = "its origin is nearer than the remote"
+
+    /// Whether the entry of the remote is as new as this one, and not expired where this one is fresh again.
+    private func isUpToDate(_ other: RemoteEntry) -> Bool {
+        guard other.stored >= entry.stored, let now = terms.push?.now else { return false }
+        return !other.isExpired(at: now) || entry.isExpired(at: now)
     }
 
     /// Returns the first thing that is not known yet.
@@ -188,26 +199,29 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         // The name of the object that the remote has does not prove its bytes.
         case .verify: ask(.read, .object, entry.object.hex, limit: entry.size, &turn)
         case .write:
-            guard isAllowed else { return uploads.ended(self, .skipped) }
+            guard isAllowed else { return uploads.ended(self, .skipped(Self.isPrivate)) }
             do throws(KingfisherError) {
                 // What a run uploads was stored by it. The files of a push may be years old.
                 if terms.push != nil, try file.open().digest() != entry.object {
                     uploads.log.tellOnce(
                         "\(file.path) is damaged, and not uploaded; 'kf cache verify --repair' removes it",
                         kind: "damaged files")
-                    return uploads.ended(self, .failed)
+                    return uploads.ended(self, .failed("its file in the cache is damaged"))
                 }
                 let body = CacheLayerBody.file(try file.open())
                 ask(.write(body, replaces: replaces), .object, entry.object.hex, &turn)
             } catch {
                 // The image was evicted meanwhile.
-                uploads.ended(self, .dropped)
+                uploads.ended(self, .dropped(error.message))
             }
         case .entry:
             uploads.noteUploaded(entry.object, self)
             let json = entry.json
             // Readers refuse a longer one.
-            guard isAllowed, json.count <= RemoteEntry.longest else { return uploads.ended(self, .skipped) }
+            guard isAllowed else { return uploads.ended(self, .skipped(Self.isPrivate)) }
+            guard json.count <= RemoteEntry.longest else {
+                return uploads.ended(self, .skipped("its description is too long"))
+            }
             ask(.write(.bytes(json), replaces: true), .entry, entry.name, &turn)
         }
     }
@@ -216,7 +230,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         _ operation: CacheLayerRequest.Operation, _ kind: CacheLayerRequest.Kind, _ name: String,
         limit: Int64 = Int64(RemoteEntry.longest), _ turn: inout Turn
     ) {
-        guard uploads.remote.isWritable else { return uploads.ended(self, .dropped) }
+        guard uploads.remote.isWritable else { return uploads.ended(self, .dropped("the remote takes no uploads")) }
         turn.requests.append(
             CacheLayerRequest(operation, kind, name, limit: limit, of: uploads.remote, for: self))
     }
@@ -237,7 +251,8 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
                 "the remote \(uploads.remote.name) refuses an image: \(reason)", kind: "\(uploads.remote.name) refuses")
         default: break
         }
-        if case .busy = answer { return uploads.ended(self, .dropped) }
-        uploads.ended(self, .failed)
+        let reason = answer.problem ?? ""
+        if case .busy = answer { return uploads.ended(self, .dropped(reason)) }
+        uploads.ended(self, .failed(reason))
     }
 }

@@ -228,7 +228,9 @@ final class RemoteUploads: Sendable {
     }
 
     enum End: Sendable {
-        case uploaded, skipped, dropped, failed
+        case uploaded
+        /// Not shared, given up, or refused, for the stated reason.
+        case skipped(String), dropped(String), failed(String)
         /// The ends of a push alone: the remote has the image; or a dry run has found that it lacks it.
         case present, lacking
     }
@@ -240,9 +242,14 @@ final class RemoteUploads: Sendable {
             // Otherwise it was cut off at the end of the run.
             guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return }
             // Under the lock, so that `drain` finds the counts complete when nothing runs.
-            if end == .uploaded { log.count(\.uploaded) }
-            if end == .failed { log.count(\.errors) }
-            if end == .dropped || end == .failed { queue.dropped.append(upload) }
+            switch end {
+            case .uploaded: log.count(\.uploaded)
+            case .failed:
+                log.count(\.errors)
+                queue.dropped.append(upload)
+            case .dropped: queue.dropped.append(upload)
+            case .skipped, .present, .lacking: break
+            }
             upload.tell(end)
         }
     }

@@ -72,6 +72,7 @@ extension HTTPCacheLayer {
         switch status {
         case 404: "\(server.absence) (status 404)"
         case 200, 405, 501: "this server cannot list"
+        case 401: "it wants another name and password, which stand in the URL (status 401)"
         default: "status \(status)\(server.advice(on: status, head, isLookUp: true))"
         }
     }

@@ -65,7 +65,7 @@ struct RemoteAskingTests {
             $0.expires = Timestamp(milliseconds: 1_700_000_009_000)
             $0.etag = "\"1\""
         }
-        #expect(try await cached(other) == .stale)
+        #expect(try await cached(other) == .remote)
         await #expect(throws: KingfisherError.cacheError(reason: .imageExpired(key: other, secondsAgo: 2))) {
             try await reader.get(other) { $0.onlyFromCache = true }
         }
