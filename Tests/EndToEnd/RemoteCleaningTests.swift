@@ -213,7 +213,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("An image that another user shut out keeps its object, and a message says so")
+        @Test("An entry that cannot be read stops a cleaning")
         func unreadableEntry() async throws {
             guard geteuid() == 0, let (fleet, remote, kf) = try await filled(.file, images: 3) else { return }
             for number in 0..<3 {

@@ -19,7 +19,7 @@ extension Options {
             progress.spec,
         ]
 
-    /// What leaves images out.
+    /// The filter and the rule about opt-outs, which leave images out.
     static let leavingOut: [OptionSpec] = [
         minBytes.spec, minSize.spec, maxAspect.spec, formats.spec, respectOptOut.spec, optOutAgent.spec,
     ]

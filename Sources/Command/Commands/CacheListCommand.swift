@@ -184,7 +184,7 @@ enum EntryText {
         return Terminal.visible(entry.identifier.isEmpty ? key : "\(key)@\(entry.identifier)")
     }
 
-    /// What is remembered in place of an image: `response 404` or `left out`; nil for an image.
+    /// The answer that is remembered in place of an image: `response 404` or `left out`; nil for an image.
     static func answer(_ entry: CachedEntry) -> String? {
         entry.isLeftOut ? "left out" : entry.answerStatus.map { "response \($0)" }
     }

@@ -156,7 +156,7 @@ extension Retrieval {
         let canServe = mayServe && refusal == nil
         if !options.onlyFromCache { return RetrievalPlan(.revalidate, reasons, canServeStale: canServe) }
         if let refusal { return RetrievalPlan(RetrievalPlan.Step(failing: refusal), reasons + [refusal.message]) }
-        return RetrievalPlan(canServe ? .stale : .refuse, reasons, canServeStale: canServe)
+        return RetrievalPlan(canServe ? .remote : .refuse, reasons, canServeStale: canServe)
     }
 }
 

@@ -1,6 +1,6 @@
 /// The result of a push of a cache to its remote.
 public struct CachePush: Sendable {
-    /// What became of an image.
+    /// The end of an image of a push.
     public enum Outcome: Sendable {
         /// It was uploaded or, where nothing is to be changed, would be.
         case uploaded

@@ -201,7 +201,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         case .write:
             guard isAllowed else { return uploads.ended(self, .skipped(Self.isPrivate)) }
             do throws(KingfisherError) {
-                // What a run uploads was stored by it. The files of a push may be years old.
+                // A run uploads files that it has just stored. The files of a push may be years old.
                 if terms.push != nil, try file.open().digest() != entry.object {
                     uploads.log.tellOnce(
                         "\(file.path) is damaged, and not uploaded; 'kf cache verify --repair' removes it",

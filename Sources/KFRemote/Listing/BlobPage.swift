@@ -14,7 +14,7 @@ struct BlobPage: Sendable {
     /// The greatest size in bytes. A page of S3 has at most 1,000 names, each of at most 1,024 bytes.
     static let longest = 16 << 20
 
-    /// What a page holds.
+    /// The contents of a page.
     struct Contents: Sendable {
         var blobs: [CacheLayerBlob] = []
         /// The pages that are to be read too.

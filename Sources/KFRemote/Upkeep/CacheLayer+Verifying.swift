@@ -3,7 +3,7 @@ import KFTerms
 
 /// The result of ``CacheLayer/verify(deletes:_:)``.
 public struct RemoteCheck: Sendable {
-    /// What was checked and found.
+    /// The counts of checked blobs and of findings.
     public fileprivate(set) var result = Verification()
     /// The reason why the check ended early; nil if it did not.
     public fileprivate(set) var problem: KingfisherError?

@@ -12,7 +12,7 @@ struct RemoteList: Sendable {
         let unused: Int64
     }
 
-    /// What reading an entry has found.
+    /// The state of an entry that was read.
     enum Entry: Sendable {
         /// It names an object of the list.
         case image(object: Int)
@@ -26,7 +26,7 @@ struct RemoteList: Sendable {
         case unreadable(String)
     }
 
-    /// What reading an object has found, with the number of its bytes.
+    /// The state of an object that was read, with the number of its bytes.
     enum Object: Sendable { case good(Int64), wrong(Int64), gone, unreadable(String) }
 
     let desk: RemoteDesk

@@ -1,7 +1,7 @@
 import KFStorage
 import KFTerms
 
-/// What a remote has: its list, and the object that each of its entries names.
+/// The list of a remote, with the object that each of its entries names.
 struct RemoteSurvey: Sendable {
     /// The age in milliseconds from which an object without an entry is an orphan. The entry of a younger one may follow.
     private static let orphanAge: Int64 = 3_600_000

@@ -102,7 +102,7 @@ extension Announcement {
     /// Whether the dry run could not know the end, because it follows from the content of a remote.
     private func mayTakeFromRemote(_ deed: Deed, _ state: DecisionState) -> Bool {
         guard by == .dryRun, hasRemote(state), deed.requests.isEmpty else { return false }
-        return deed.way == .remote || deed.error?.isLeftOut == true || step == .refuse && deed.way == .stale
+        return deed.way == .remote || deed.error?.isLeftOut == true
     }
 
     /// Returns whether the end is what follows from the origin's behaviour.

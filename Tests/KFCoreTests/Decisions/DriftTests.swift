@@ -138,7 +138,7 @@ struct DriftTests {
             $0.own = content(expired) { $0.answer = CacheContent.Answer() }
             $0.remote = remote(fresh)
         },
-        Drift("An expired original of a remote is served under only-from-cache", .stale, .refuse) {
+        Drift("An expired original of a remote is served under only-from-cache", .remote, .refuse) {
             $0.usesOnlyCache = true
             $0.staleIfError = 10_000
             $0.remote = remote(expired)
