@@ -534,6 +534,8 @@ class _Process:
                 yield answer
             elif "summary" not in answer:
                 raise self.error(f"kf wrote an object that is no answer: {str(answer)[:200]}")
+        if answers:
+            self.since = time.monotonic()  # without the time that the reader of the answers took
 
     def _parsed(self, line: bytes) -> Dict[str, Any]:
         with suppress(ValueError, RecursionError):
