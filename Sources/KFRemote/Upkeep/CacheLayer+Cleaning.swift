@@ -19,9 +19,10 @@ extension CacheLayer {
     /// `unusedFor`, and then those that were not used for longest until all images together have at most `maxSize` bytes.
     ///
     /// The last use of an image is that of its entry: the upload or, where the layer knows that, a read
-    /// (``CacheLayerBlob/unusedFor``). Entries are read, objects are not. If an entry cannot be read, nothing is deleted,
-    /// since it may name any of the objects. `body` gets the location of each entry and orphan that is deleted. With
-    /// `changesNothing`, nothing is. Throws `remoteIsUnavailable` (3017) if the layer cannot be listed.
+    /// (``CacheLayerBlob/unusedFor``). Entries are read, and objects only where the list gives another size than the entry.
+    /// If an entry cannot be read, nothing is deleted, since it may name any of the objects. `body` gets the location of
+    /// each entry and orphan that is deleted. With `changesNothing`, nothing is. Throws `remoteIsUnavailable` (3017) if the
+    /// layer cannot be listed.
     public func clean(
         unusedFor: Duration? = nil, maxSize: Int64? = nil, changesNothing: Bool = false,
         _ body: @escaping @Sendable (_ location: String) -> Void = { _ in }
