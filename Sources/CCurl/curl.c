@@ -312,7 +312,19 @@ static char *part(CURLU *handle, CURLUPart which, unsigned flags) {
     return copy;
 }
 
-kf_url_result kf_url_parse(const char *base, const char *text, kf_url *out) {
+// Addresses in two zones are two hosts: "[fe80::1]" with the zone "lo" becomes "[fe80::1%25lo]".
+static void add_zone(CURLU *handle, char **host) {
+    char *zone = part(handle, CURLUPART_ZONEID, 0);
+    if (!zone) return;
+    size_t length = strlen(*host);
+    char *both = length ? malloc(length + strlen(zone) + 4) : NULL;
+    if (both) sprintf(both, "%.*s%%25%s]", (int)length - 1, *host, zone);
+    free(zone);
+    free(*host);
+    *host = both;
+}
+
+kf_url_result kf_url_parse(const char *base, const char *text, const char *host, kf_url *out) {
     const unsigned flags = CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE | CURLU_ALLOW_SPACE;
     memset(out, 0, sizeof *out);
     CURLU *handle = lib.curl_url();
@@ -321,6 +333,7 @@ kf_url_result kf_url_parse(const char *base, const char *text, kf_url *out) {
     CURLUcode code = base ? lib.curl_url_set(handle, CURLUPART_URL, base, flags) : CURLUE_OK;
     if (!code) code = lib.curl_url_set(handle, CURLUPART_URL, text, flags);
     if (!code) code = lib.curl_url_set(handle, CURLUPART_FRAGMENT, NULL, 0);
+    if (!code && host) code = lib.curl_url_set(handle, CURLUPART_HOST, host, 0);
     if (code) goto done;
 
     out->scheme = part(handle, CURLUPART_SCHEME, 0);
@@ -335,6 +348,8 @@ kf_url_result kf_url_parse(const char *base, const char *text, kf_url *out) {
     out->bare = part(handle, CURLUPART_URL, 0);
     if (!out->scheme || !out->text || !out->bare) goto done;
     if (!out->host) out->host = strdup("");
+    add_zone(handle, &out->host);
+    if (!out->host) goto done;
     for (char *at = out->scheme; *at; at++) *at |= (*at >= 'A' && *at <= 'Z') ? 0x20 : 0;
     for (char *at = out->host; *at; at++) *at |= (*at >= 'A' && *at <= 'Z') ? 0x20 : 0;
     result = KF_URL_OK;

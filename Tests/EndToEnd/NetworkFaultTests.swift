@@ -73,6 +73,35 @@ extension EndToEnd {
             #expect(result.standardOutput == picture, "\(result)")
         }
 
+        @Test("A host in Unicode is one host in every locale", .enabled(if: PrivateNames.isPossible))
+        func internationalName() async throws {
+            let names = try PrivateNames(hosts: ["xn--bcher-kva.test": ["127.0.0.1"]])
+            let bytes = [UInt8](picture)
+            let server = try FaultServer { request in
+                guard request.path == "/moved.png" else { return [.reply(body: bytes)] }
+                let port = request.header("host")?.split(separator: ":").last ?? ""
+                return [.reply("302 Found", headers: ["Location: http://bücher.test:\(port)/b.png"], body: [])]
+            }
+            var kf = try names.wrapping(kf)
+            let place = "test:\(server.port)"
+            try kf.home.write("list.txt", "http://bücher.\(place)/a.png\nhttp://xn--bcher-kva.\(place)/a.png\n")
+            for locale in ["C", "C.UTF-8"] {
+                kf.environment["LC_ALL"] = locale
+                let list = try await kf.run("prefetch", "list.txt", "--json", "--force-refresh")
+                let keys = try list.items().map(\.key)
+                #expect(keys == Array(repeating: "http://xn--bcher-kva.\(place)/a.png", count: 2), "\(list)")
+                let moved = try await kf.run("fetch", "http://Bücher.\(place)/moved.png", "-o", "-", "--force-refresh")
+                #expect(moved.standardOutput == picture, "\(moved)")
+            }
+            let hosts = Set(server.requests.map { $0.header("host") })
+            #expect(hosts == ["xn--bcher-kva.\(place)"])
+            let removed = try await kf.run("cache", "clean", "--host", "BÜCHER.test")
+            #expect(removed.status == 0)
+            #expect(kf.cachedObjects().isEmpty)
+            let refused = try await kf.run("fetch", "http://１２７.0.0.1:\(server.port)/a.png", "--deny-private")
+            #expect(refused.errors.contains("which is not a public address"), "\(refused)")
+        }
+
         @Test("A public name with a private address is refused", .enabled(if: PrivateNames.isPossible))
         func rebinding() async throws {
             let names = try PrivateNames(hosts: ["rebound.test": ["127.0.0.1"], "mapped.test": ["::ffff:127.0.0.1"]])

@@ -115,15 +115,15 @@ typedef struct kf_url {
     char *text;    // the whole URL, normalised, without the fragment
     char *bare;    // the URL without user info
     char *scheme;  // lower case
-    char *host;    // IPv6 literals in brackets
+    char *host;    // IPv6 literals in brackets, with their zone: [fe80::1%25eth0]
     long port;
 } kf_url;
 
 typedef enum kf_url_result { KF_URL_OK = 0, KF_URL_INVALID = 1, KF_URL_NO_MEMORY = 2 } kf_url_result;
 
-/// Parses text, relative to base unless that is NULL. Accepts any scheme and guesses none. Percent-encodes spaces and
-/// bytes above 127.
-kf_url_result kf_url_parse(const char *base, const char *text, kf_url *out);
+/// Parses text, relative to base unless that is NULL, and puts host, unless that is NULL, in place of its host. Accepts any
+/// scheme and guesses none. Percent-encodes spaces and bytes above 127.
+kf_url_result kf_url_parse(const char *base, const char *text, const char *host, kf_url *out);
 void kf_url_free(kf_url *url);
 
 #endif

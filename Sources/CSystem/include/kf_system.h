@@ -44,6 +44,10 @@ void kf_spread_folders(int directory);
 /// grow the heap by 4 MiB at a time. Suits a process that handles many bodies and then exits.
 void kf_keep_freed_memory(void);
 
+/// Writes the A-labels of a host's name in UTF-8 (IDNA 2008 with the mapping of UTS 46, whatever the locale) to `result`,
+/// which has `size` bytes. Loads libidn2 for the first name. Returns NULL, or the reason why there are none.
+const char *kf_ascii_host_name(const char *name, char *result, size_t size);
+
 /// Returns whether the calling thread is the process's main thread.
 int kf_is_main_thread(void);
 

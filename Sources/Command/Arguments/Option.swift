@@ -1,4 +1,5 @@
 import KFCore
+import KFSystem
 
 /// The key of an option: its declaration and the way from its text to a typed value. `arguments[Options.timeout]` reads it.
 struct Option<Value: Sendable>: Sendable {
@@ -185,6 +186,17 @@ extension ValueReader where Value == Duration {
 extension ValueReader where Value == HostPattern {
     static var host: Self {
         Self("a host such as example.com, *.example.com, example.com:8080 or [::1]") { HostPattern($0) }
+    }
+}
+
+extension ValueReader where Value == String {
+    /// The name of a host, with A-labels as URLs have it.
+    static var hostName: Self {
+        Self { (given) throws(UsageError) in
+            do throws(HostName.Failure) { return try HostName.ascii(given.text) } catch {
+                throw given.problem("the host \(error.reason)")
+            }
+        }
     }
 }
 

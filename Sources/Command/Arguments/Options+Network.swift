@@ -147,7 +147,7 @@ extension Options {
     static let certKey = Option<String?>(
         "cert-key", .network, value: "FILE", .one(.text), help: "Private key of --cert, if its file has none")
     static let trustedHost = Option(
-        "trusted-host", .network, value: "HOST", .each(ValueReader.text.map { $0.lowercased() }), decidesEntry: true,
+        "trusted-host", .network, value: "HOST", .each(.hostName), decidesEntry: true,
         help: "Accept any certificate of this host")
     static let maxRedirects = Option<Int?>(
         "max-redirects", .network, value: "N", .one(.integer(in: 0...100)), byDefault: "10",

@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import KFSystem
 
 /// A URL as libcurl parses it.
 struct TransferURL: Equatable {
@@ -26,16 +27,29 @@ struct TransferURL: Equatable {
             return
         }
         var parts = kf_url()
-        switch kf_url_parse(base?.text, text, &parts) {
-        case KF_URL_OK: break
-        case KF_URL_NO_MEMORY: throw .engine(detail: "out of memory")
-        default: throw .invalidURL
-        }
         defer { kf_url_free(&parts) }
+        try Self.parse(base?.text, text, host: nil, &parts)
+        let host = String(cString: parts.host)
+        if !host.utf8.allSatisfy({ $0 < 0x80 }) {
+            // libcurl would convert the name by the locale of the process.
+            guard let ascii = try? HostName.ascii(host) else { throw .invalidURL }
+            try Self.parse(base?.text, text, host: ascii, &parts)
+        }
         self.init(
             text: String(cString: parts.text), bare: String(cString: parts.bare),
             origin: Origin(
                 scheme: String(cString: parts.scheme), host: String(cString: parts.host), port: Int(parts.port)))
+    }
+
+    private static func parse(
+        _ base: String?, _ text: String, host: String?, _ parts: inout kf_url
+    ) throws(TransferError) {
+        kf_url_free(&parts)
+        switch kf_url_parse(base, text, host, &parts) {
+        case KF_URL_OK: break
+        case KF_URL_NO_MEMORY: throw .engine(detail: "out of memory")
+        default: throw .invalidURL
+        }
     }
 
     private init(text: String, bare: String, origin: Origin, plainLength: Int = 0) {

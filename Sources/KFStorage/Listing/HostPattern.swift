@@ -1,8 +1,11 @@
+import KFSystem
+
 /// A pattern for the hosts that a filter selects.
 ///
 /// - `example.com` is this host at any port, `example.com:8080` at this port;
 /// - `*.example.com` is every host below it, but not `example.com` itself, and `*` is every host;
 /// - `[::1]` is an IPv6 address, `[::1]:8080` the same with a port; without a port the brackets are optional;
+/// - a name in Unicode is the same as its A-labels, `münchen.de` as `xn--mnchen-3ya.de`;
 /// - `local` selects entries that come from no host.
 ///
 /// Case is ignored. Port 80 also selects http URLs without a port, port 443 https URLs without a port.
@@ -26,13 +29,14 @@ public struct HostPattern: Sendable, Hashable {
         if host == "*" {
             glob = "?*"
         } else if host.hasPrefix("*.") {
-            guard Self.isName(host.dropFirst(2)) else { return nil }
-            glob = host
-        } else {
-            guard host.hasPrefix("[") ? Self.isAddress(host.dropFirst().dropLast()) : Self.isName(host[...]) else {
-                return nil
-            }
+            guard let parent = Self.name(host.dropFirst(2)) else { return nil }
+            glob = "*." + parent
+        } else if host.hasPrefix("[") {
+            guard Self.isAddress(host.dropFirst().dropLast()) else { return nil }
             glob = GlobText.exactly(host)
+        } else {
+            guard let name = Self.name(host[...]) else { return nil }
+            glob = GlobText.exactly(name)
         }
     }
 
@@ -69,12 +73,19 @@ public struct HostPattern: Sendable, Hashable {
         }
     }
 
-    private static func isName(_ text: Substring) -> Bool {
-        !text.isEmpty && !text.utf8.contains { $0 <= 0x20 || $0 == 0x7f || "*?[]/\\@:#%<>\"^`{|}".utf8.contains($0) }
+    /// Returns a name as keys have it, with A-labels; nil for a text that cannot be a name.
+    private static func name(_ text: Substring) -> String? {
+        guard !text.isEmpty,
+            !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f || "*?[]/\\@:#%<>\"^`{|}".utf8.contains($0) })
+        else { return nil }
+        return try? HostName.ascii(String(text))
     }
 
     private static func isAddress(_ text: Substring) -> Bool {
-        text.contains(":") && text.utf8.allSatisfy { isDigit($0) || "abcdef:.".utf8.contains($0) }
+        let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+        let (text, zone) = (parts[0], parts.dropFirst().first)
+        if let zone, !zone.hasPrefix("25") || name(zone.dropFirst(2)) == nil { return false }
+        return text.contains(":") && text.utf8.allSatisfy { isDigit($0) || "abcdef:.".utf8.contains($0) }
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }

@@ -139,7 +139,8 @@ private struct URLParser {
             end = close + 1
         }
         let name = place[..<end]
-        if name.contains(where: Self.isForbidden) { return "the URL's host has an invalid character" }
+        let address = name.first == UInt8(ascii: "[") ? name[..<Self.zone(of: name).startIndex] : name
+        if address.contains(where: Self.isForbidden) { return "the URL's host has an invalid character" }
         if end < place.endIndex, place[end] != UInt8(ascii: ":") { return "the URL's host is malformed" }
         if name.isEmpty { return "the URL has no host" }
         let digits = place[end...].dropFirst()
@@ -147,15 +148,29 @@ private struct URLParser {
         let port = digits.allSatisfy(\.isDigit) ? digits.reduce(0) { min($0, 99_999) * 10 + Int($1 - 0x30) } : 0
         if !digits.isEmpty, !(1...65535).contains(port) { return "the URL's port is not a number from 1 to 65535" }
         let hasPort = !digits.isEmpty && port != (isSecure ? 443 : 80)
-        if name.allSatisfy({ $0 < 0x80 && !(0x41...0x5a).contains($0) }), digits.first != 0x30,
+        if address.allSatisfy({ $0 < 0x80 && !(0x41...0x5a).contains($0) }), digits.first != 0x30,
             hasPort == (end < place.endIndex)
         {
             host = String(decoding: place, as: UTF8.self)
-        } else {
-            host = String(decoding: name, as: UTF8.self).lowercased() + (hasPort ? ":\(port)" : "")
-            isNormal = false
+            return nil
+        }
+        isNormal = false
+        let (text, zone) = (String(decoding: address, as: UTF8.self), name[address.endIndex...])
+        switch Result(catching: { () throws(HostName.Failure) in try HostName.ascii(text) }) {
+        case .success(let ascii): host = ascii + String(decoding: zone, as: UTF8.self) + (hasPort ? ":\(port)" : "")
+        case .failure(let error): return "the URL's host \(text) \(error.reason)"
         }
         return nil
+    }
+
+    /// Returns the zone of an IPv6 address in brackets, with them: `%25eth0]` (RFC 6874); `]` without one.
+    private static func zone(of name: Slice<UnsafeBufferPointer<UInt8>>) -> Slice<UnsafeBufferPointer<UInt8>> {
+        guard let percent = name.firstIndex(of: 0x25), name[percent...].starts(with: "%25".utf8) else {
+            return name.suffix(1)
+        }
+        let zone = name[(percent + 3)...].dropLast()
+        let isZone = !zone.isEmpty && zone.allSatisfy { ($0 | 0x20).isLetter || $0.isDigit || "-._~".utf8.contains($0) }
+        return isZone ? name[percent...] : name.suffix(1)
     }
 
     /// Characters that end a host for one parser and not for another. They can send a request to the wrong machine.

@@ -22,6 +22,12 @@ struct RequestURLTests {
             ("http://example.com/ä", "http://example.com/%C3%A4"),
             ("http://example.com/%7e|[]", "http://example.com/%7e|[]"),
             ("http://example.com:/a", "http://example.com/a"),
+            ("http://B\u{dc}CHER.example:80/\u{fc}", "http://xn--bcher-kva.example/%C3%BC"),
+            ("https://bu\u{308}cher.example/", "https://xn--bcher-kva.example/"),
+            ("http://fa\u{df}.de/", "http://xn--fa-hia.de/"), ("http://例え。テスト/", "http://xn--r8jz45g.xn--zckzah/"),
+            ("http://１２７.0.0.1:81/", "http://127.0.0.1:81/"), ("http://a_\u{fc}.b/", "http://xn--a_-yka.b/"),
+            ("http://[FE80::A%25eth0.1]:8080/a", "http://[fe80::a%25eth0.1]:8080/a"),
+            ("http://[fe80::1%25Lo]", "http://[fe80::1%25Lo]/"),
         ])
     func normalForm(_ text: String, _ normal: String) throws {
         #expect(try RequestURL(text).text == normal)
@@ -36,6 +42,10 @@ struct RequestURLTests {
             ("http://a/\n", "control"),
             ("http://[::1/", "bracket"), ("http://a\\b/", "character"), ("http://a%00b/", "character"),
             ("javascript:alert(1)", "http://"), ("http://[::1]x/", "malformed"),
+            ("http://a\u{2100}b.com/", "character"), ("http://-\u{fc}.de/", "not a valid name"),
+            ("http://\(String(repeating: "\u{fc}", count: 70)).de/", "not a valid name"), ("http://[\u{fc}]/", "name"),
+            ("http://[fe80::1%25]/", "character"), ("http://[fe80::1%lo]/", "character"),
+            ("http://[fe80::1%25a%2f]/", "character"), ("http://a%25b/", "character"),
         ])
     func refused(_ text: String, _ reason: String) {
         let error = #expect(throws: KingfisherError.self) { try RequestURL(text) }

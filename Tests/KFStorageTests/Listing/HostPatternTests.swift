@@ -8,7 +8,8 @@ struct HostPatternTests {
         "A host or its wildcard is a pattern",
         arguments: [
             "example.com", "EXAMPLE.com", "*.example.com", "*", "*:80", "h:8080", "[::1]", "[::1]:80", "::1",
-            "2001:db8::1", "[::ffff:1.2.3.4]", "127.0.0.1", "münchen.de", "local", "a_b", "example.com.",
+            "2001:db8::1", "[fe80::1%25lo]:80", "[::ffff:1.2.3.4]", "127.0.0.1", "münchen.de", "local", "a_b",
+            "example.com.",
         ])
     func taken(text: String) {
         #expect(HostPattern(text) != nil)
@@ -19,10 +20,16 @@ struct HostPatternTests {
         "A malformed host is refused",
         arguments: [
             "", " ", "*.", "**", "a*", "*a", "a.*.b", "h:", "h:0", "h:65536", "h:-1", "h:+80", "h:٣", "[::1", "::1]",
-            "[]",
+            "[]", "[::1%lo]", "[::1%25]",
             "[x]", "[1]", "[::1]x", "[::1]:", "http://h", "h/", "u@h", "a b", "a\nb", "h?", "[a-z]",
         ])
     func refused(text: String) { #expect(HostPattern(text) == nil) }
+
+    @Test("A host in Unicode is the same as its A-labels")
+    func unicode() {
+        #expect(HostPattern("M\u{dc}NCHEN.de:8080") == HostPattern("xn--mnchen-3ya.de:8080"))
+        #expect(HostPattern("*.münchen.de") == HostPattern("*.xn--mnchen-3ya.de"))
+    }
 
     @Test("Special characters of a literal text are escaped")
     func exact() {
