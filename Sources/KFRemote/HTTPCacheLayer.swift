@@ -41,6 +41,7 @@ final class HTTPCacheLayer: CacheLayer {
         own.userAgent = options.userAgent
         own.proxy = options.proxy
         own.caFile = options.caFile
+        own.systemCAFile = options.systemCAFile
         own.trustedHosts = options.trustedHosts
         own.forcesHTTP11 = options.forcesHTTP11
         own.credentials = server.credentials

@@ -116,5 +116,32 @@ extension EndToEnd {
             let taken = try await kf.run(options + ["--cacert", certificates.authority, "--force-refresh"]).item()
             #expect(taken.status == "fetched")
         }
+
+        @Test(
+            "CURL_CA_BUNDLE and SSL_CERT_FILE stand in for the system's authorities",
+            .enabled(if: FileServer.isInstalled))
+        func authoritiesOfTheEnvironment() async throws {
+            let certificates = try await TestCertificates.shared
+            let server = try FileServer(identity: certificates.identity(.good))
+            let url = server.secureURL("png/rgb.png")
+            var kf = kf
+            let refused = try await kf.run("fetch", "--json", "--retry", "0", url).item()
+            #expect(refused.error?.message.hasSuffix("unknown authority (--cacert names another one)") == true)
+            for variable in ["SSL_CERT_FILE", "CURL_CA_BUNDLE"] {
+                kf.environment[variable] = certificates.authority
+                let item = try await kf.run("fetch", "--json", "--force-refresh", url).item()
+                #expect(item.status == "fetched" && item.key == url, "\(item)")
+                let config = try await kf.run("config")
+                let row = config.output.split(separator: "\n").first { $0.hasPrefix("cacert ") } ?? ""
+                #expect(row.contains(certificates.authority) && row.hasSuffix("default"), "\(config)")
+                kf.environment[variable] = nil
+            }
+            kf.environment["SSL_CERT_FILE"] = "/nonexistent"
+            kf.environment["CURL_CA_BUNDLE"] = certificates.authority
+            #expect(try await kf.run("fetch", "--force-refresh", url).status == 0)
+            kf.environment["CURL_CA_BUNDLE"] = nil
+            let missing = try await kf.run("fetch", "--json", "--force-refresh", "--retry", "0", url).item()
+            #expect(missing.error?.message.contains("/nonexistent") == true, "\(missing)")
+        }
     }
 }

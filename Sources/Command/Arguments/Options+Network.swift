@@ -141,6 +141,10 @@ extension Options {
     static let cacert = Option<String?>(
         "cacert", .network, value: "FILE", .one(.text), decidesEntry: true,
         help: "Certificate authorities to trust (PEM), instead of the system's")
+    /// The file of the system's certificate authorities, by the variables of curl and OpenSSL; nil leaves libcurl's.
+    static func systemAuthorities(_ environment: [String: String]) -> String? {
+        ["CURL_CA_BUNDLE", "SSL_CERT_FILE"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+    }
     static let cert = Option<String?>(
         "cert", .network, value: "FILE", .one(.text), decidesEntry: true,
         help: "Client certificate (PEM or .p12), for servers that ask for one")

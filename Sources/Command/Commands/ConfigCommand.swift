@@ -21,8 +21,11 @@ struct ConfigCommand: Sendable {
             let setting: Setting? =
                 isOwn ? arguments.setting(of: option) : try ParsedArguments.setting(option, environment, file)
             let byDefault =
-                option === Options.cacheDir.spec
-                ? ImageCache.defaultDirectory(environment: environment) : option.byDefault
+                switch option {
+                case _ where option === Options.cacheDir.spec: ImageCache.defaultDirectory(environment: environment)
+                case _ where option === Options.cacert.spec: Options.systemAuthorities(environment)
+                default: option.byDefault
+                }
             let commands = owned.filter { $0.options.contains { $0.name == option.name } }.map(\.name)
             rows.append(ConfigRow(option: option, setting: setting, byDefault: byDefault, commands: commands))
         }

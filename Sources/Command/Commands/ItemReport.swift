@@ -250,7 +250,9 @@ struct ItemReport: Sendable {
             text += " (\(reason.word)\(date.map { " on \($0)Z" } ?? ""))"
         }
         let redirects = result.redirects.map(RequestURL.redacted)
-        if !redirects.isEmpty { text += ", redirected by \(redirects.joined(separator: ", "))," }
+        if let target = result.response?.url, !redirects.isEmpty {
+            text += ", redirected by \(redirects.joined(separator: ", ")) to \(RequestURL.redacted(target)),"
+        }
         if let mirror = result.response?.mirror { text += ", from the mirror \(RequestURL.redacted(mirror))," }
         if let name = result.alternative { text += ", from the alternative \(RequestURL.redacted(name))," }
         return Terminal.visible(text)

@@ -20,6 +20,7 @@ extension KingfisherOptions {
         request.proxy = try arguments[Options.proxy]
         request.caFile = try arguments[Options.cacert]
         if let file = request.caFile { try Self.check(file, R_OK, for: Options.cacert.spec) }
+        request.systemCAFile = Options.systemAuthorities(arguments.environment)
         request.responderIdentity = try CertificateResponder(arguments)?.cacheIdentity
         if let trace = arguments.environment["TRACEPARENT"], TraceContext.isValid(trace),
             !request.headers.contains(where: { $0.name.lowercased() == "traceparent" })

@@ -140,7 +140,7 @@ extension TLSFailure {
         case .notYetValid: "is not valid yet"
         case .selfSigned: "is self-signed"
         case .wrongHost: "is for another host"
-        case .unknownAuthority: "is from an unknown authority"
+        case .unknownAuthority: "is from an unknown authority (--cacert names another one)"
         case .other: "cannot be checked"
         }
     }

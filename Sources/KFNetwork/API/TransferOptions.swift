@@ -33,6 +33,9 @@ public struct TransferOptions: Hashable, Sendable {
     /// A PEM file of certificate authorities that replace the system's, also for an https proxy. Its content is part of
     /// the cache key.
     public var caFile: String?
+    /// A PEM file with the certificate authorities of the system, where libcurl's default is not right; ``caFile`` comes
+    /// first. As the system's own file, it is no part of the cache key.
+    public var systemCAFile: String?
     /// Hosts whose certificates are not verified, in lower case and without a port. Part of the cache key.
     public var trustedHosts: Set<String> = []
     /// Whether only HTTP/1.1 is used; HTTP/2 is then not offered.

@@ -15,6 +15,8 @@ struct CurlFailure {
     var verifyResult = 0
     var expected: Int64?
     var received: Int64 = 0
+    /// The host and port of the proxy that the request goes to.
+    var proxy: String?
 
     var error: TransferError {
         switch code {
@@ -23,7 +25,10 @@ struct CurlFailure {
             // libcurl uses this code for an unknown scheme and for a response without a status line.
             return phase == .connecting ? .unsupportedScheme(scheme) : .protocolError(detail: "not HTTP/1 or HTTP/2")
         case CURLE_COULDNT_RESOLVE_HOST: return .resolve(host: host)
+        case CURLE_COULDNT_RESOLVE_PROXY where proxy != nil: return .proxy(detail: "could not resolve \(proxy ?? "")")
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return .proxy(detail: detail)
+        case CURLE_COULDNT_CONNECT where proxy != nil:
+            return .proxy(detail: "could not connect to \(proxy ?? ""): \(systemDetail)")
         case CURLE_COULDNT_CONNECT: return .connect(host: host, detail: systemDetail)
         case CURLE_PEER_FAILED_VERIFICATION: return .tls(certificateFailure, host: host, detail: detail)
         case CURLE_SSL_CONNECT_ERROR where Self.losses.contains(where: detail.contains):

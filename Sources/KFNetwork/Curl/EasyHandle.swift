@@ -74,7 +74,7 @@ final class EasyHandle {
         try set(CURLOPT_USERAGENT, setup.options.userAgent)
         if let proxy = setup.proxy { try set(CURLOPT_PROXY, proxy) }
         if let exceptions = setup.noProxy { try set(CURLOPT_NOPROXY, exceptions) }
-        if let file = setup.options.caFile { try trustOnly(file) }
+        if let file = setup.options.caFile ?? setup.options.systemCAFile { try trustOnly(file) }
         // Starts the cookie engine; the cookies are those of the share.
         if setup.options.cookieJar != nil { try set(CURLOPT_COOKIEFILE, "") }
         if setup.isTrusted {

@@ -154,9 +154,6 @@ final class Transfer {
         let failure = handle.failure
         if failure.proxy_status >= 300 { return .proxyStatus(Int(failure.proxy_status)) }
         if code == CURLE_OPERATION_TIMEDOUT { return .connectTimeout(host: peer) }
-        if code == CURLE_COULDNT_CONNECT, proxy != nil {
-            return .proxy(detail: "could not connect: \(detail)")
-        }
         // libcurl passes a response without a status line to no callback.
         let phase = exchange.phase == .connecting && failure.pre_transfer > 0 ? .head : exchange.phase
         // An https proxy has a handshake and a certificate of its own.
@@ -165,7 +162,7 @@ final class Transfer {
         return CurlFailure(
             code: code, detail: detail, phase: phase, scheme: origin.scheme, host: host,
             osErrno: Int32(truncatingIfNeeded: facts.os_errno), verifyResult: Int(verifyResult),
-            expected: exchange.head?.contentLength, received: exchange.received
+            expected: exchange.head?.contentLength, received: exchange.received, proxy: proxyPlace.map(String.init)
         ).error
     }
 
@@ -187,9 +184,15 @@ final class Transfer {
         guard let proxy, (handle?.failure.proxy_status ?? 0) == 0 else { return origin.authority }
         let hasTunnel = origin.isSecure || proxy.lowercased().hasPrefix("socks")
         if hasTunnel, isConnected { return origin.authority }
+        return "the proxy \(proxyPlace ?? "")"
+    }
+
+    /// The host of the proxy, with the port that its URL names.
+    private var proxyPlace: Substring? {
+        guard let proxy else { return nil }
         let place = proxy.lastIndex(of: "@").map { proxy[$0...].dropFirst() } ?? proxy[...]
         let start = place.firstRange(of: "://")?.upperBound ?? place.startIndex
-        return "the proxy \(place[start...].prefix { $0 != "/" })"
+        return place[start...].prefix { $0 != "/" }
     }
 
     /// Adds the times of a hop. libcurl counts every phase from the start of the hop.

@@ -74,7 +74,10 @@ package enum RequestIdentity {
         var digest = IdentityDigest(url)
         // A redirect may lead to any of the hosts.
         if !request.transfer.trustedHosts.isEmpty { digest.add("unchecked", request.transfer.trustedHosts.sorted()) }
-        if let file = request.transfer.caFile { digest.add("authorities", [FileDigest.of(file)]) }
+        // Whoever stands between may answer for an http: URL, whatever it redirects to.
+        if let file = request.transfer.caFile, url.scheme == "https" {
+            digest.add("authorities", [FileDigest.of(file)])
+        }
         if request.transfer.deniesPrivateAddresses { digest.add("public", []) }
         return digest.suffix("#trust=")
     }
