@@ -14,6 +14,7 @@ enum { MARGIN = 2 };
 
 struct kf_avif_reader {
     avifDecoder *decoder;
+    avifDecoder *alpha_decoder; /* of a file that holds the alpha; NULL for none */
     avifImage *view;
     uint32_t channels, depth;
     uint16_t luma[4096], alpha[4096]; /* of a grey picture: from coded samples, of 12 bits at most, to the output */
@@ -24,9 +25,9 @@ struct kf_avif_reader {
     char message[KF_MESSAGE_LENGTH];
 };
 
-static kf_status fail(kf_avif_reader *reader, avifResult result) {
+static kf_status fail_of(kf_avif_reader *reader, const avifDecoder *decoder, avifResult result) {
     const char *reason = kf_avif.avifResultToString(result);
-    const char *detail = reader->decoder ? reader->decoder->diag.error : "";
+    const char *detail = decoder->diag.error;
     snprintf(reader->message, sizeof reader->message, "%s%s%.150s", reason, *detail ? ": " : "", detail);
     switch (result) {
     case AVIF_RESULT_OK: return KF_OK;
@@ -38,6 +39,8 @@ static kf_status fail(kf_avif_reader *reader, avifResult result) {
     default: return KF_CORRUPT;
     }
 }
+
+static kf_status fail(kf_avif_reader *reader, avifResult result) { return fail_of(reader, reader->decoder, result); }
 
 kf_avif_reader *kf_avif_reader_create(void) {
     kf_avif_reader *reader = calloc(1, sizeof *reader);
@@ -51,9 +54,8 @@ kf_avif_reader *kf_avif_reader_create(void) {
     return reader;
 }
 
-kf_status kf_avif_reader_open(
-    kf_avif_reader *reader, const uint8_t *data, size_t length, const kf_avif_bounds *bounds) {
-    avifDecoder *decoder = reader->decoder;
+static kf_status open_decoder(
+    kf_avif_reader *reader, avifDecoder *decoder, const uint8_t *data, size_t length, const kf_avif_bounds *bounds) {
     if (kf_avif.avifCodecName(AVIF_CODEC_CHOICE_DAV1D, AVIF_CODEC_FLAG_CAN_DECODE) == NULL) {
         snprintf(reader->message, sizeof reader->message, "a libavif without dav1d");
         return KF_UNSUPPORTED;
@@ -72,7 +74,38 @@ kf_status kf_avif_reader_open(
     decoder->imageSizeLimit = bounds->pixels;
     decoder->imageDimensionLimit = bounds->side;
     if (result == AVIF_RESULT_OK) result = kf_avif.avifDecoderReset(decoder);
-    return result == AVIF_RESULT_OK ? KF_OK : fail(reader, result);
+    return result == AVIF_RESULT_OK ? KF_OK : fail_of(reader, decoder, result);
+}
+
+kf_status kf_avif_reader_open(
+    kf_avif_reader *reader, const uint8_t *data, size_t length, const kf_avif_bounds *bounds) {
+    return open_decoder(reader, reader->decoder, data, length, bounds);
+}
+
+kf_status kf_avif_reader_open_alpha(
+    kf_avif_reader *reader, const uint8_t *data, size_t length, const kf_avif_bounds *bounds) {
+    reader->alpha_decoder = kf_avif.avifDecoderCreate();
+    if (reader->alpha_decoder == NULL) return KF_NO_MEMORY;
+    return open_decoder(reader, reader->alpha_decoder, data, length, bounds);
+}
+
+/* Lends the luma of the file that holds the alpha to the picture, which does not own it. */
+static kf_status lend_alpha(kf_avif_reader *reader) {
+    avifResult result = kf_avif.avifDecoderNextImage(reader->alpha_decoder);
+    if (result != AVIF_RESULT_OK) return fail_of(reader, reader->alpha_decoder, result);
+    const avifImage *alpha = reader->alpha_decoder->image;
+    avifImage *image = reader->decoder->image;
+    if (alpha->yuvPlanes[AVIF_CHAN_Y] == NULL) return fail(reader, AVIF_RESULT_NO_CONTENT);
+    if (alpha->width != image->width || alpha->height != image->height || alpha->depth != image->depth) {
+        return fail(reader, AVIF_RESULT_DECODE_ALPHA_FAILED);
+    }
+    if (alpha->yuvRange == AVIF_RANGE_LIMITED) {
+        snprintf(reader->message, sizeof reader->message, "cells with alpha of a limited range");
+        return KF_UNSUPPORTED;
+    }
+    image->alphaPlane = alpha->yuvPlanes[AVIF_CHAN_Y];
+    image->alphaRowBytes = alpha->yuvRowBytes[AVIF_CHAN_Y];
+    return KF_OK;
 }
 
 /* Fills the tables from coded samples to those of the output. Limited range leaves levels at both ends unused. */
@@ -94,6 +127,10 @@ kf_status kf_avif_reader_next(kf_avif_reader *reader, kf_avif_picture *picture) 
     avifResult result = kf_avif.avifDecoderNextImage(reader->decoder);
     if (result != AVIF_RESULT_OK) return fail(reader, result);
     const avifImage *image = reader->decoder->image;
+    if (reader->alpha_decoder != NULL && image->alphaPlane == NULL) {
+        kf_status status = lend_alpha(reader);
+        if (status != KF_OK) return status;
+    }
     int is_gray = image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400, has_alpha = image->alphaPlane != NULL;
     if (image->yuvPlanes[AVIF_CHAN_Y] == NULL) return fail(reader, AVIF_RESULT_NO_CONTENT);
     if (image->depth < 8 || image->depth > 12) return fail(reader, AVIF_RESULT_UNSUPPORTED_DEPTH);
@@ -214,6 +251,7 @@ void kf_avif_reader_destroy(kf_avif_reader *reader) {
     if (reader == NULL) return;
     if (reader->view != NULL) kf_avif.avifImageDestroy(reader->view);
     if (reader->decoder != NULL) kf_avif.avifDecoderDestroy(reader->decoder);
+    if (reader->alpha_decoder != NULL) kf_avif.avifDecoderDestroy(reader->alpha_decoder);
     free(reader->band);
     free(reader);
 }

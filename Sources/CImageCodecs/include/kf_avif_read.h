@@ -29,6 +29,9 @@ kf_avif_reader *kf_avif_reader_create(void);
 /* Reads the boxes. The data must outlive the reader. */
 kf_status kf_avif_reader_open(
     kf_avif_reader *reader, const uint8_t *data, size_t length, const kf_avif_bounds *bounds);
+/* The same for a file whose luma is the alpha of the first, if libavif finds no alpha there. For a still picture. */
+kf_status kf_avif_reader_open_alpha(
+    kf_avif_reader *reader, const uint8_t *data, size_t length, const kf_avif_bounds *bounds);
 /* Decodes the still picture, or the next frame. No call of libavif decodes a part of a frame, so that the time of one
    has no bound but the number of its pixels. */
 kf_status kf_avif_reader_next(kf_avif_reader *reader, kf_avif_picture *picture);

@@ -88,6 +88,51 @@ struct AVIFDecodingTests {
         }
     }
 
+    @Test(
+        "Pictures that libavif 0.11 decodes wrongly or refuses are right",
+        .enabled(if: Corpus.isThere, "no test images beside the repository"))
+    func found() throws {
+        let corpus = Corpus("found")
+        let names = try corpus.names(".right.png")
+        for name in names {
+            let bytes = try corpus.bytes(name.replacing(".right.png", with: ".avif"))
+            let right = try ImageDecoder.decode(corpus.bytes(name)).bitmap
+            try bytes.checkStructure()
+            let image = try ImageDecoder.decode(bytes)
+            // libavif 1.4 converts with libyuv, which rounds in another way.
+            #expect(try image.bitmap.gap(to: right) <= 1, "\(name)")
+            #expect(try bytes.probe().hasAlpha == image.bitmap.format.hasAlpha, "\(name)")
+            #expect(image.bitmap.format.hasAlpha == name.contains("draw_points") || name.contains("alpha"), "\(name)")
+        }
+        #expect(names.count == 5)
+    }
+
+    @Test("The cells of a grid lie in the order of their references", arguments: [PixelFormat.rgb, .rgba])
+    func orderOfCells(_ format: PixelFormat) throws {
+        let options = ["-y", "444", "--grid", "2x2"]
+        let bytes = try AVIFTools.make([Pictures.gradient(256, 256, format)], options)
+        let picture = try ImageDecoder.decode(bytes).bitmap
+        var (turned, place) = (bytes, 0)
+        while let dimg = turned[place...].firstRange(of: Array("dimg".utf8)) {
+            place = dimg.upperBound
+            let cells = stride(from: place + 4, to: place + 12, by: 2).map { Array(turned[$0..<$0 + 2]) }
+            turned.replaceSubrange(place + 4..<place + 12, with: cells.reversed().joined())
+        }
+        let quarters = try [(128, 128), (0, 128), (128, 0), (0, 0)].map {
+            try picture.cropped(x: $0.0, y: $0.1, width: 128, height: 128)
+        }
+        let expected = try Pictures.make(256, 256, format) { x, y, channel in
+            quarters[y / 128 * 2 + x / 128][x % 128, y % 128][channel]
+        }
+        #expect(try ImageDecoder.decode(turned).bitmap == expected)
+        let dimg = try #require(bytes.firstRange(of: Array("dimg".utf8))).upperBound
+        var repeated = bytes
+        repeated.replaceSubrange(dimg + 4..<dimg + 6, with: bytes[dimg + 6..<dimg + 8])
+        #expect(throws: ImagingError.unsupported(.avif, feature: "a grid with one cell in two places")) {
+            try ImageDecoder.decode(repeated)
+        }
+    }
+
     @Test("The picture is cropped, then rotated, then mirrored", arguments: 0..<4, ["", "0", "1"])
     func transformed(_ turns: Int, _ mode: String) throws {
         let options = ["--irot", "\(turns)", "--crop", "10,20,60,40"] + (mode.isEmpty ? [] : ["--imir", mode])

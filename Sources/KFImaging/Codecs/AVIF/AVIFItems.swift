@@ -14,14 +14,22 @@ struct AVIFItems {
     /// Whether the data was not read to its end.
     private(set) var hasTooManyUnits = false
     var mostFrames: Int { coded.map(\.frames).max() ?? 0 }
-    /// The cells of a grid; 0 for a picture in one piece.
-    var cellCount: Int { cells.count }
+    /// Whether the picture is a grid of others.
+    var isGrid: Bool { !cells.isEmpty }
+    /// Whether a cell is in two places of a grid.
+    var repeatsCells: Bool { Set(cells).count < cells.count || Set(alphaCells).count < alphaCells.count }
+    /// All references of a picture whose colour or alpha is a grid; empty for any other.
+    private(set) var references: [AVIFReference] = []
+    /// The same for the alpha of a grid whose cells have alpha each, with no grid of them.
+    private(set) var alphaReferences: [AVIFReference] = []
 
     private let bytes: UnsafeRawBufferPointer
     /// The contents of the first box of each kind that is read, and of every ipma.
     private var boxes: [FourCharacters: [Range<Int>]] = [:]
     private var primary = 0
-    private var cells: Set<Int> = []
+    /// The cells of the grid, by their places; empty for a picture in one piece.
+    private var cells: [Int] = []
+    private var alphaCells: [Int] = []
 
     /// - Throws: `corrupt` without a primary item.
     init(_ bytes: UnsafeRawBufferPointer, meta: Range<Int>) throws(ImagingError) {
@@ -36,24 +44,57 @@ struct AVIFItems {
             throw .corrupt(.avif, reason: "no primary item")
         }
         self.primary = primary
-        try forEachReference("dimg") { (item, cells) in
-            if item == primary { self.cells.formUnion(cells) }
-        }
-        var alphas: [Int: Int] = [:]
-        let pictures = cells.union([primary])
+        cells = try cells(of: primary)
+        let pictures = Set(cells + [primary])
+        var auxiliaries: [(item: Int, master: Int)] = []
         try forEachReference("auxl") { (item, masters) in
-            for master in masters where pictures.contains(master) { alphas[item] = master }
+            for master in masters where pictures.contains(master) { auxiliaries.append((item, master)) }
         }
-        try readProperties(&alphas)
-        hasAlpha = alphas.values.contains(primary) || !cells.isEmpty && cells.isSubset(of: alphas.values)
-        var needed = pictures.union(alphas.keys)
-        try forEachReference("dimg") { (item, cells) in
-            if alphas[item] != nil { needed.formUnion(cells) }
+        let confirmed = try readProperties(pictures, auxiliaries: Set(auxiliaries.map(\.item)))
+        var alphas: [Int: Int] = [:]
+        for (item, master) in auxiliaries where confirmed.contains(item) { alphas[master] = alphas[master] ?? item }
+        if let alpha = alphas[primary] {
+            alphaCells = try cells(of: alpha)
+        } else {
+            let all = cells.compactMap { alphas[$0] }
+            if all.count == cells.count { alphaCells = all }
         }
-        try forEachReference("cdsc") { (item, described) in
-            if described.contains(primary) { needed.insert(item) }
+        hasAlpha = alphas[primary] != nil || !alphaCells.isEmpty
+        var described: [Int] = []
+        try forEachReference("cdsc") { (item, others) in
+            if others.contains(primary) { described.append(item) }
         }
-        readLocations(needed, decoded: (cells.isEmpty ? [primary] : cells).union(alphas.keys))
+        if !cells.isEmpty || !alphaCells.isEmpty { try refer(alpha: alphas[primary], described: described) }
+        let alphaParts = alphaCells.isEmpty ? [alphas[primary]].compactMap(\.self) : alphaCells
+        readLocations(
+            pictures.union(alphas.values).union(alphaCells).union(described),
+            decoded: Set((cells.isEmpty ? [primary] : cells) + alphaParts))
+    }
+
+    /// The items that an item is made of, in their order.
+    private func cells(of item: Int) throws(ImagingError) -> [Int] {
+        var all: [Int] = []
+        try forEachReference("dimg") { (other, cells) in
+            if other == item { all += cells }
+        }
+        return all
+    }
+
+    private mutating func refer(alpha: Int?, described: [Int]) throws(ImagingError) {
+        func grid(_ item: Int, _ cells: [Int]) -> [AVIFReference] {
+            cells.isEmpty ? [] : [AVIFReference(kind: "dimg", item: item, others: cells)]
+        }
+        references = grid(primary, cells)
+        if let alpha {
+            references += grid(alpha, alphaCells) + [AVIFReference(kind: "auxl", item: alpha, others: [primary])]
+            try forEachReference("prem") { (item, others) in
+                guard item == primary, others.contains(alpha) else { return }
+                references.append(AVIFReference(kind: "prem", item: primary, others: [alpha]))
+            }
+        } else {
+            alphaReferences = grid(primary, alphaCells)
+        }
+        references += described.map { AVIFReference(kind: "cdsc", item: $0, others: [primary]) }
     }
 
     /// Calls `visit` with each box of a meta box; ipco and ipma only count inside iprp, and other boxes only outside.
@@ -100,8 +141,10 @@ struct AVIFItems {
         return count
     }
 
-    /// Reads the properties of the picture, and keeps of the auxiliary items those that are alpha.
-    private mutating func readProperties(_ alphas: inout [Int: Int]) throws(ImagingError) {
+    /// Reads the properties of the picture. Returns those of the auxiliary items that are alpha.
+    private mutating func readProperties(
+        _ pictures: Set<Int>, auxiliaries: Set<Int>
+    ) throws(ImagingError) -> Set<Int> {
         var all: [ISOBox] = []
         if let ipco = boxes["ipco"]?.first { try bytes.forEachBox(in: ipco) { all.append($0) } }
         var cell = AVIFProperties()
@@ -113,19 +156,20 @@ struct AVIFItems {
                 guard let item = cursor.read(version == 0 ? 2 : 4), let count = cursor.read(1) else { break }
                 var own = AVIFProperties()
                 let isPrimary = item == primary
-                let isRead = isPrimary || alphas[item] != nil || !cell.hasConfiguration && cells.contains(item)
+                let isCell = !cell.hasConfiguration && !isPrimary && pictures.contains(item)
+                let isRead = isPrimary || isCell || auxiliaries.contains(item)
                 for _ in 0..<count {
                     guard let value = cursor.read(flags & 1 == 0 ? 1 : 2) else { break }
                     let index = value & (flags & 1 == 0 ? 0x7F : 0x7FFF)
                     guard isRead, index > 0, index <= all.count else { continue }
                     if isPrimary { properties.read(bytes, all[index - 1]) } else { own.read(bytes, all[index - 1]) }
                 }
-                if own.isAlpha { confirmed.insert(item) }
-                if cells.contains(item), !cell.hasConfiguration { cell = own }
+                if own.isAlpha == true { confirmed.insert(item) }
+                if isCell { cell = own }
             }
         }
-        alphas = alphas.filter { confirmed.contains($0.key) }
         if !properties.hasConfiguration { properties.takeConfiguration(of: cell) }
+        return confirmed
     }
 
     /// Compares the places of all items with the length of the file, and reads the headers of the pictures' data.

@@ -6,8 +6,8 @@ struct AVIFProperties {
     private(set) var isGray = false
     /// The samples of luma and chroma for each four pixels.
     private(set) var samplesOfFour = 12
-    /// Whether the picture is the alpha channel of another.
-    private(set) var isAlpha = false
+    /// Whether an auxiliary picture is alpha; nil if it does not state what it is.
+    private(set) var isAlpha: Bool?
     /// Whether an av1C property was read.
     private(set) var hasConfiguration = false
     /// The quarter turns of irot, anticlockwise.
@@ -30,7 +30,7 @@ struct AVIFProperties {
             isGray = flags & 0x10 != 0
             samplesOfFour = isGray ? 4 : flags & 0x08 == 0 ? 12 : flags & 0x04 == 0 ? 8 : 6
             hasConfiguration = true
-        case "auxC":
+        case "auxC", "auxi":
             isAlpha = AVIFProperties.alphaNames.contains { bytes.holds($0, at: box.body.lowerBound + 4) }
         case "irot": turns = (cursor.read(1) ?? 0) & 3
         case "imir": mirror = cursor.read(1).map { $0 & 1 }

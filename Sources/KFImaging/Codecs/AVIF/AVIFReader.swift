@@ -17,6 +17,9 @@ struct AVIFReader: ~Copyable {
     }
 
     private let handle: CodecHandle
+    /// The changed files that libavif reads in place of the original.
+    private let files: [AVIFCopy?]
+    private let hasAlpha: Bool
     /// Counts the memory of libavif and dav1d.
     private let library: MemoryReservation
     private var facts = kf_avif_picture()
@@ -38,11 +41,18 @@ struct AVIFReader: ~Copyable {
         var bounds = kf_avif_bounds(
             pixels: UInt32(clamping: pixels), side: UInt32(clamping: max(coded.width, coded.height)),
             frames: UInt32(clamping: structure.frames), threads: UInt32(threads))
-        let data = bytes.bindMemory(to: UInt8.self)
-        let status = kf_avif_reader_open(handle.pointer, data.baseAddress, data.count, &bounds)
-        try handle.check(status, bytes: data.count)
+        let file = try structure.changes.applied(to: bytes)
+        let data = (file?.bytes ?? bytes).bindMemory(to: UInt8.self)
+        try handle.check(
+            kf_avif_reader_open(handle.pointer, data.baseAddress, data.count, &bounds), bytes: data.count)
+        let alphaFile = try structure.alphaChanges?.applied(to: bytes)
+        if let data = alphaFile?.bytes.bindMemory(to: UInt8.self) {
+            try handle.check(
+                kf_avif_reader_open_alpha(handle.pointer, data.baseAddress, data.count, &bounds), bytes: data.count)
+        }
         (self.library, self.coded, self.threads) = (library, coded, threads)
-        visible = structure.properties.visible
+        (visible, hasAlpha) = (structure.properties.visible, structure.hasAlpha)
+        files = [file, alphaFile]
         self.handle = handle
     }
 
@@ -56,6 +66,9 @@ struct AVIFReader: ~Copyable {
         }
         guard let channels = PixelFormat.Channels(rawValue: Int(facts.channels)) else {
             throw .unsupported(.avif, feature: "\(facts.channels) channels")
+        }
+        guard (channels == .grayAlpha || channels == .rgba) == hasAlpha else {
+            throw .unsupported(.avif, feature: "alpha that libavif reads in another way")
         }
         return Picture(
             format: PixelFormat(channels, facts.depth > 8 ? .sixteen : .eight),

@@ -3,7 +3,7 @@
 /// As in libavif, the major brand decides between the primary item and the animation of a file with both.
 struct AVIFStructure: FileStructure {
     private(set) var properties: AVIFProperties
-    private var hasAlpha: Bool
+    private(set) var hasAlpha: Bool
     private(set) var frames = 1
     /// The number of times an animation plays; 0 is forever.
     private(set) var loopCount = 0
@@ -17,8 +17,12 @@ struct AVIFStructure: FileStructure {
     private var boxMemory: Int
     /// The AV1 data of the picture, of its cells and of their alpha; empty for a track.
     private(set) var coded: [AV1Stream] = []
-    /// The reason why libavif would take very long to read the boxes; nil for any file of an encoder.
+    /// The reason why libavif would take very long to read the boxes, or fail; nil for any file of an encoder.
     private(set) var undecodable: String?
+    /// What libavif is to read in place of the file.
+    private(set) var changes = AVIFChanges()
+    /// The same to read alpha as a picture of its own; nil for alpha that libavif finds.
+    private(set) var alphaChanges: AVIFChanges?
 
     /// Reads the boxes as far as the bytes reach.
     ///
@@ -40,18 +44,25 @@ struct AVIFStructure: FileStructure {
             boxBytes += box.body.count
         }
         boxMemory = boxBytes * AVIFStructure.memoryOfByte
-        func complete(_ box: ISOBox?) throws(ImagingError) -> Range<Int> {
+        func complete(_ box: ISOBox?) throws(ImagingError) -> ISOBox {
             guard let box, box.isComplete else { throw .truncated(.avif) }
-            return box.body
+            return box
         }
+        for box in [meta, moov] {
+            if let box { changes.state(lengthOf: box, in: bytes) }
+        }
+        // libavif reads the tracks beside a still picture, too.
+        let tracks = try AVIFTracks(bytes, moov: moov?.body ?? 0..<0)
+        for track in tracks.others { changes.hide(track) }
         // libavif looks for tracks only where a brand states them.
         let isStill =
             bytes.holds("avif", at: 8) || !bytes.holds("avis", at: 8) && (moov == nil || !bytes.hasISOBrand(["avis"]))
         if isStill {
-            let items = try AVIFItems(bytes, meta: complete(meta))
+            let meta = try complete(meta)
+            let items = try AVIFItems(bytes, meta: meta.body)
             properties = items.properties
             hasAlpha = items.hasAlpha
-            isGrid = items.cellCount > 0
+            isGrid = items.isGrid
             isComplete = items.hasPicture && (items.hasOthers || isWhole)
             boxMemory += items.scattered
             coded = items.coded
@@ -60,18 +71,25 @@ struct AVIFStructure: FileStructure {
             // A layer is a frame; libavif decodes all frames before the one that it wants, in one call.
             if items.mostFrames > 16 { undecodable = "more than 16 frames in a picture" }
             if items.hasTooManyUnits { undecodable = "more than a million units of AV1" }
-        } else {
-            guard let tracks = try AVIFTracks(bytes, moov: complete(moov)) else {
-                throw .corrupt(.avif, reason: "no track of pictures")
+            if items.repeatsCells { undecodable = "a grid with one cell in two places" }
+            if !items.alphaReferences.isEmpty {
+                var alpha = changes
+                try alpha.replace(meta, in: bytes, references: items.alphaReferences)
+                alphaChanges = alpha
+                boxMemory *= 2
             }
-            properties = tracks.color.properties
+            if !items.references.isEmpty { try changes.replace(meta, in: bytes, references: items.references) }
+        } else {
+            _ = try complete(moov)
+            guard let color = tracks.color else { throw .corrupt(.avif, reason: "no track of pictures") }
+            properties = color.properties
             hasAlpha = tracks.alpha != nil
             isSequence = true
-            frames = tracks.color.frames
-            loopCount = tracks.color.loopCount
-            isComplete = tracks.color.isComplete && tracks.alpha?.isComplete ?? true
+            frames = color.frames
+            loopCount = color.loopCount
+            isComplete = color.isComplete && tracks.alpha?.isComplete ?? true
             boxMemory += max(frames, tracks.alpha?.frames ?? 0) * AVIFStructure.memoryOfSample
-            if max(tracks.color.steps, tracks.alpha?.steps ?? 0) > 1 << 28 {
+            if max(color.steps, tracks.alpha?.steps ?? 0) > 1 << 28 {
                 undecodable = "a table of samples that takes too long to read"
             }
         }

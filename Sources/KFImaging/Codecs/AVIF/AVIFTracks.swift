@@ -1,19 +1,26 @@
 /// The animation of a moov box: the track of the colours, with or without one of alpha.
 struct AVIFTracks {
-    private(set) var color: AVIFTrack
-    private(set) var alpha: AVIFTrack?
-
     /// Nil without a track of AV1 pictures.
-    init?(_ bytes: UnsafeRawBufferPointer, moov: Range<Int>) throws(ImagingError) {
-        var tracks: [AVIFTrack] = []
+    private(set) var color: AVIFTrack?
+    private(set) var alpha: AVIFTrack?
+    /// The boxes of the tracks that the picture does not need, such as depth and sound.
+    private(set) var others: [ISOBox]
+
+    init(_ bytes: UnsafeRawBufferPointer, moov: Range<Int>) throws(ImagingError) {
+        var boxes: [ISOBox] = []
+        var tracks: [(track: AVIFTrack, box: Int)] = []
         try bytes.forEachBox(in: moov) { (box) throws(ImagingError) in
             guard box.kind == "trak" else { return }
             let track = try AVIFTrack(bytes, box.body)
-            if track.identifier != 0, track.isAV1, track.frames > 0 { tracks.append(track) }
+            if track.identifier != 0, track.isAV1, track.frames > 0 { tracks.append((track, boxes.count)) }
+            boxes.append(box)
         }
-        guard let color = tracks.first(where: { $0.master == 0 }) else { return nil }
-        self.color = color
-        alpha = tracks.first { $0.master == color.identifier }
+        others = boxes
+        guard let color = tracks.first(where: { $0.track.master == 0 }) else { return }
+        // Encoders before 2021 did not state what an auxiliary track is: they wrote alpha.
+        let alpha = tracks.first { $0.track.master == color.track.identifier && $0.track.properties.isAlpha != false }
+        (self.color, self.alpha) = (color.track, alpha?.track)
+        others = boxes.indices.filter { $0 != color.box && $0 != alpha?.box }.map { boxes[$0] }
     }
 
     /// Returns an upper estimate of the mentions of items in the meta boxes of tracks.
@@ -34,7 +41,7 @@ struct AVIFTrack {
     private(set) var properties = AVIFProperties()
     /// 0 without a header.
     private(set) var identifier = 0
-    /// The identifier of the track whose alpha this one is; 0 for none.
+    /// The identifier of the track that this one is auxiliary to; 0 for none.
     private(set) var master = 0
     private(set) var isAV1 = false
     private(set) var frames = 0

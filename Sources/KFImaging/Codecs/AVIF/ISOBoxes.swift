@@ -1,6 +1,8 @@
 /// A box of an ISO media file: its kind and the place of its contents.
 struct ISOBox {
     let kind: FourCharacters
+    /// The offset of the header.
+    let start: Int
     /// The place of the contents, as far as the bytes reach.
     let body: Range<Int>
     /// Whether the bytes reach to the end that the box states.
@@ -31,7 +33,7 @@ extension UnsafeRawBufferPointer {
             guard length >= header else { return false }
             let isComplete = length <= part.upperBound - position
             let end = isComplete ? position + length : part.upperBound
-            try visit(ISOBox(kind: kind, body: position + header..<end, isComplete: isComplete))
+            try visit(ISOBox(kind: kind, start: position, body: position + header..<end, isComplete: isComplete))
             if !isComplete { return false }
             position = end
         }
