@@ -40,6 +40,41 @@ extension EndToEnd {
             #expect(try await kf.run("fetch", png, "--force-refresh").errors == "", "only -v says so")
         }
 
+        @Test("A body without a length is whole only with its end mark")
+        func undelimited() async throws {
+            // The graphic control of the second frame follows the first frame; IEND has 12 bytes.
+            let gif = try [UInt8](fixture("gif/animated.gif"))
+            let frames = gif.indices.filter { gif[$0...].starts(with: [0x21, 0xF9, 4]) }
+            let bodies = try [
+                "/a.gif": Array(gif[..<frames[1]]), "/b.gif": gif.dropLast(),
+                "/c.png": [UInt8](fixture("png/rgb.png").dropLast(12)),
+            ]
+            for framing in ["", "Content-Length", "Transfer-Encoding: chunked"] {
+                let server = try FaultServer { request in
+                    let body = bodies[request.path] ?? []
+                    let chunks = NetworkFault.chunk(body) + NetworkFault.chunk([])
+                    let line = framing == "Content-Length" ? "Content-Length: \(body.count)" : framing
+                    return [
+                        .raw(
+                            ["HTTP/1.1 200 OK", "Connection: close"] + (line.isEmpty ? [] : [line]),
+                            framing.hasSuffix("chunked") ? chunks : body), .close,
+                    ]
+                }
+                for path in bodies.keys {
+                    let result = try await kf.run("fetch", server.url(path), "-v")
+                    let says = framing.isEmpty ? "is truncated [2008]" : "has no end marker; all its pixels are present"
+                    #expect(result.errors.contains(says), "\(framing) \(path): \(result)")
+                    #expect(result.status == (framing.isEmpty ? 1 : 0))
+                    let cached = try await kf.run("cache", "path", server.url(path))
+                    #expect(cached.status == (framing.isEmpty ? 1 : 0), "\(cached)")
+                    guard framing.isEmpty else { continue }
+                    let half = try await kf.run("fetch", server.url(path), "--lenient", "-o", "x")
+                    #expect(half.status == 0 && half.errors.contains("is truncated; what is missing"), "\(half)")
+                    #expect(try await kf.run("cache", "path", server.url(path)).status == 1)
+                }
+            }
+        }
+
         @Test("A GIF with a stray byte is stored up to there", arguments: ["structure", "full"])
         func strayByte(_ check: String) async throws {
             let gif = try file("a.gif", fixture("gif/animated.gif").dropLast() + [0x47] + fixture("gif/still.gif"))

@@ -252,7 +252,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             return deliver(.success(.unchanged(facts, flight)), &turn)
         }
         do throws(KingfisherError) {
-            let (bytes, findings) = try checked(sink, request.url, facts)
+            var (bytes, findings) = try checked(sink, request.url, facts)
+            if !response.head.isDelimited { findings = try order.terms.inspector.judge(undelimited: findings) }
             tellEnd(nil)
             DownloadedImage(
                 bytes, findings, response: facts, url: request.url, isPersonal: isPersonal.load(ordering: .relaxed),

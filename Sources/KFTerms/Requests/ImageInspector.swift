@@ -81,6 +81,19 @@ package struct ImageInspector: Hashable, Sendable {
             reason: .notAnImage(found: isPage ? "it is an HTML page" : "no known image format begins like this"))
     }
 
+    /// Judges a body that ended with its connection, which may be cut anywhere: a file without the end mark of its format is
+    /// truncated, even if the bytes end between two frames.
+    package func judge(undelimited findings: Findings) throws(KingfisherError) -> Findings {
+        var findings = findings
+        for (index, warning) in findings.warnings.enumerated() {
+            guard case .noEndMark(let format) = warning else { continue }
+            let fault = ImagingError.truncated(format)
+            guard limits.toleratesDamage else { throw KingfisherError(inspecting: fault) }
+            findings.warnings[index] = .damaged(reason: fault.message)
+        }
+        return findings
+    }
+
     private func decode(_ bytes: UnsafeRawBufferPointer, _ findings: inout Findings) throws(ImagingError) {
         do {
             for warning in try ImageDecoder.check(bytes, limits: limits) where !findings.warnings.contains(warning) {
