@@ -1,0 +1,146 @@
+"""The law of accounts: rows, summary, reports, exit status and what the servers saw agree to the number."""
+import csv
+import json
+from collections import Counter
+
+from truth import DELIVERED
+
+HITS = {"memory", "disk", "cached"}
+
+
+def judge(seen):
+    for run in (seen.first, seen.second):
+        if run.status < 0 or run.hung:
+            continue
+        if run.bad_lines and "--json" in run.argv:
+            yield "a line of --json is no JSON", repr(run.bad_lines[0][:200])
+        if run.status == 2:
+            if run.rows and seen.case.get("list") not in ("empty",):
+                yield "a usage error with rows", run.error
+            continue
+        yield from summary(seen, run)
+        yield from reports(seen, run)
+        if run is seen.first or not seen.case.get("end"):
+            yield from requests(seen, run)
+
+
+def summary(seen, run):
+    case, total = seen.case, run.summary
+    if total is None:
+        if "--json" in run.argv and run.status not in (2, 130, 143):
+            yield "no summary", f"exit {run.status}: {run.error}"
+        return
+    if total["exit_status"] != run.status:
+        yield "the summary has another exit status", f"{total['exit_status']}, ended with {run.status}"
+    if case.get("command") == "fetch":
+        written = Counter(row.get("output_state") for row in run.rows)
+        for name in ("written", "unchanged"):
+            if total.get(name) != written.get(name, 0) and "--output" not in case:
+                yield f"fetch's count of {name} is wrong", f"{total.get(name)}, rows: {dict(written)}"
+    else:
+        yield from counts(seen, run, total)
+    states = Counter(row["status"] for row in run.rows)
+    if run.status in (0, 1) and not case.get("end"):
+        fails = states["failed"] > 0 and "--allow-failures" not in case
+        if run.status == 0 and fails:
+            yield "exit status 0 with failures", str(dict(states))
+        if run.status == 1 and not states["failed"]:
+            yield "exit status 1 without a failure", f"{dict(states)}: {run.error}"
+    if run.status == 3 and not run.error.strip():
+        yield "status 3 without a message", str(run.argv)
+    expected = len(seen.place.order)
+    if case.get("list") == "empty":
+        expected = 0
+    if case.get("list") == "invalid":
+        expected += 1
+    sources = {(row.get("source"), row.get("line")) for row in run.rows}
+    if case.get("command", "prefetch") != "fetch" and "--shard" not in case and run.status in (0, 1) and len(sources) != expected:
+        yield "some items have no row", f"{len(sources)} of {expected} items: {run.error}"
+
+
+def counts(seen, run, total):
+    """The counts of a prefetch: of items, of which one has a row for each image."""
+    items = {}
+    for row in run.rows:
+        items.setdefault((row.get("source"), row.get("line")), []).append(row["status"])
+    names = {"failed": "failed", "filtered": "filtered", "opted_out": "opted_out", "cancelled": "cancelled",
+             "not_tried": "not_tried", "exported": "exported", "derived": "derived", "revalidated": "revalidated",
+             "fetched": "fetched"}
+    several = any(len(set(states)) > 1 for states in items.values())
+    for name, status in names.items():
+        number = sum(status in states for states in items.values())
+        if total.get(name) != number and not several:
+            yield f"the summary's {name} is wrong", f"{total.get(name)}, rows have {number}: {Counter(sum(items.values(), []))}"
+    cached = sum(set(states) <= HITS for states in items.values())
+    if total.get("cached") != cached and not several:
+        yield "the summary's cached is wrong", f"{total.get('cached')}, rows have {cached}"
+    outputs = Counter(row.get("output_state") for row in run.rows)
+    for name in ("written", "unchanged"):
+        if total.get(name) != outputs.get(name, 0) and "--on-failure" not in seen.case:
+            yield f"the summary's {name} is wrong", f"{total.get(name)}, rows: {dict(outputs)}"
+
+
+def reports(seen, run):
+    case, root = seen.case, seen.place.root
+    if run is not seen.second or "then" in case:
+        return  # The files are those of the last run.
+    if "--results" in case:
+        path = root / ("rows." + case["--results"])
+        if not path.exists():
+            yield "no --results", run.error
+        elif case["--results"] == "jsonl":
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            said = Counter((row.get("source"), row.get("line"), row.get("status")) for row in run.rows)
+            there = Counter((row.get("source"), row.get("line"), row.get("status")) for row in rows)
+            if said != there:
+                yield "--results differs from --json", f"{there - said} more, {said - there} missing"
+        else:
+            rows = list(csv.DictReader(path.open()))
+            said, there = Counter(row["status"] for row in run.rows), Counter(row["status"] for row in rows)
+            if said != there:
+                yield "--results differs from --json", f"{dict(there)} in place of {dict(said)}"
+    if "--failures" in case:
+        path = root / "failed"
+        lines = [line for line in path.read_text().splitlines() if line] if path.exists() else []
+        items = {(row.get("source"), row.get("line")) for row in run.rows if row["status"] in ("failed", "not_tried", "cancelled")}
+        if case.get("list") in ("csv", "tsv") and lines:
+            lines = lines[1:]
+        if len(lines) != len(items) and "--headers-column" not in case:
+            yield "--failures differs from the rows", f"{len(lines)} lines, {len(items)} failed items"
+
+
+def requests(seen, run):
+    """"1 + retries + one challenge + one after a wrong 304", for each hop of an identity."""
+    case, place = seen.case, seen.place
+    retries = {"none": 0, "one": 1}.get(case.get("--retry"), 2)
+    fails = case.get("answer", "ok")
+    most = 1 + (retries if fails.startswith(("status:5", "status:429", "once:5", "once:429", "reset", "cut")) else 0)
+    if case.get("guard") == "basic":
+        most += 1
+    if fails == "wrong-304":
+        most += 1
+    if case.get("end") == "twice":
+        most += 1 if fails != "ok" or "--memory-only" in case or "--store" in case or case.get("--expire") or case.get(
+            "--force-refresh") or case.get("--revalidate") else 0
+        if case.get("headers") or "--alternative" in case or "--hash" in case or "--lock" in case or "--read-only" in case:
+            most += 1
+    if case.get("limits") == "descriptors":
+        pass
+    asked = Counter((request.party, request.target) for request in run.requests
+                    if request.party in ("origin", "other", "mirror", "overlay", "alternative") and request.method == "GET")
+    if "--tls" in case:
+        return
+    for (party, target), number in asked.items():
+        bound = most
+        if party in ("mirror", "alternative", "overlay"):
+            bound = 1 + (retries if case.get("mirror") == "broken" else 0)
+            if case.get("end") == "twice":
+                bound *= 2
+        if number > bound:
+            what = "an overlay" if party == "overlay" else f"the {party}"
+            yield (f"{what} is asked too often", f"{number} requests of {target}, at most {bound}: {case.get('answer', 'ok')}")
+    done = [row for row in run.rows if row.get("status") == "fetched"]
+    for row in done:
+        if row.get("attempts", 1) > most + (2 if "--mirror" in case else 0) + ("--alternative" in case) and not row.get("variant"):
+            yield "attempts are too many", f"{row['source']}: {row['attempts']}, at most {most}"
+    _ = place, DELIVERED

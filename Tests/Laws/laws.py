@@ -1,0 +1,214 @@
+#!/usr/bin/python3
+"""Goes through every pair of kf's options, origins, caches and remotes, and judges each run by six laws.
+
+usage: laws.py --kf BINARY [--seconds 60] [--seed N] [--case JSON] [--jobs N] [--scripts DIR] [--only LAW]
+
+secrecy      a secret is seen only by the origin that it was given for
+truth        what is delivered is made of what the named origin served, and under a pin of its bytes alone
+foretelling  a run does what its dry run and explain announced, and these ask no server
+rest         the same run again asks, makes and writes nothing that freshness does not demand
+accounts     rows, summary, reports, exit status and what the servers saw agree
+bounds       a run ends, leaves no temporaries, and a whole cache
+
+A failing case is shrunk to the fewest values, and printed with a script that shows it by itself. `LAWS_CASE` repeats a case.
+"""
+import argparse
+import json
+import multiprocessing
+import os
+import queue
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import accounts
+import bounds
+import foretelling
+import rest
+import secrecy
+import truth
+from cover import Cover
+from dimensions import DIMENSIONS, problem, unknown_options
+from run import Worker
+from script import script_of  # noqa: F401
+from shrink import random_cases, shrunk
+from table import Table
+
+LAWS = {"secrecy": secrecy, "truth": truth, "foretelling": foretelling, "rest": rest, "accounts": accounts, "bounds": bounds}
+SHRINKS = 6  # Of findings of one kind: what is found after that is likely the same fault beside other values.
+
+
+class Judge:
+    """Runs cases and judges them; what it finds goes to `tell`, each distinct fault once."""
+
+    def __init__(self, worker, options, tell):
+        self.worker, self.options, self.tell = worker, options, tell
+        self.known = {}  # By law and kind, the smallest cases.
+        self.cases = 0
+
+    def findings(self, case):
+        """By law and kind, the detail of each finding of a case."""
+        self.cases += 1
+        try:
+            seen = self.worker.observe(case)
+        except Exception:
+            return {("harness", traceback.format_exc().strip().splitlines()[-1]): traceback.format_exc()}
+        found = {}
+        for name, law in LAWS.items():
+            if self.options.only and name not in self.options.only:
+                continue
+            try:
+                for kind, detail in law.judge(seen):
+                    found.setdefault((name, kind), detail)
+            except Exception:
+                found["harness", f"{name}: {traceback.format_exc().strip().splitlines()[-1]}"] = traceback.format_exc()
+        return found
+
+    def judge(self, case):
+        for key, detail in self.findings(case).items():
+            smaller = self.known.setdefault(key, [])
+            if any(known.items() <= case.items() for known in smaller):
+                continue
+            if len(smaller) < SHRINKS:
+                small = shrunk(case, self.worker.table, lambda other: key in self.findings(other))
+                if small is None:
+                    self.tell("unsteady", key, case, detail)
+                    smaller.append(case)
+                    continue
+                if small in smaller:
+                    continue
+                smaller.append(small)
+                detail = self.findings(small).get(key, detail)
+                self.tell("fault", key, small, detail)
+            else:
+                self.tell("more", key, case, detail)
+
+
+def scratch():
+    memory = Path("/dev/shm")
+    return memory if os.access(memory, os.W_OK) else None
+
+
+def work(number, options, table, results, end):
+    """One process: its part of the covering array, then random cases until the time is over."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    root = Path(tempfile.mkdtemp(prefix="kf-laws-", dir=scratch()))
+    worker = Worker(options.kf, root)
+    worker.table = table
+    start, pairs = time.monotonic(), 0
+
+    def tell(how, key, case, detail):
+        script = ""
+        results.put((how, key, case, detail, worker.runs, time.monotonic() - start, script))
+
+    try:
+        judge = Judge(worker, options, tell)
+        cover = Cover(table, options.seed)
+        for index, case in enumerate(cover):
+            if time.monotonic() > end:
+                break
+            if index % options.jobs == number:
+                judge.judge(case)
+                pairs += cover.gain
+        results.put(("pairs", len(cover.left), pairs, cover.impossible, worker.runs, time.monotonic() - start, judge.cases))
+        if not cover.left:
+            random_cases(table, f"{options.seed} {number}", lambda: time.monotonic() > end, judge.judge)
+    finally:
+        results.put(("end", worker.runs, pairs, judge.cases))
+        worker.close()
+
+
+class Printer:
+    """Prints what the processes find, each fault once."""
+
+    def __init__(self, options):
+        self.options, self.faults, self.more, self.start = options, [], {}, time.monotonic()
+        if options.scripts:
+            shutil.rmtree(options.scripts, ignore_errors=True)
+            Path(options.scripts).mkdir(parents=True)
+
+    def take(self, how, key, case, detail, runs, seconds, script):
+        law, kind = key
+        if how == "more" or any(known == key and small.items() <= case.items() for known, small in self.faults):
+            self.more[key] = self.more.get(key, 0) + 1
+            return
+        self.faults.append((key, case))
+        mark = "harness" if law == "harness" else f"{law}: {kind}"
+        print(f"\nlaws: {len(self.faults)}. {mark}" + (" (not again)" if how == "unsteady" else ""))
+        print(f"    after {seconds:.0f} s and {runs} runs: {detail.strip()[:1500]}")
+        print(f"    repeat: make laws LAWS_CASE='{json.dumps(case)}'", flush=True)
+        if script and self.options.scripts:
+            path = Path(self.options.scripts) / f"{len(self.faults):02}.sh"
+            path.write_text(script)
+            path.chmod(0o755)
+            print(f"    script: {path}", flush=True)
+
+
+def run_all(options, table):
+    end = time.monotonic() + options.seconds
+    results = multiprocessing.Queue()
+    workers = [multiprocessing.Process(target=work, args=(number, options, table, results, end)) for number in range(options.jobs)]
+    for worker in workers:
+        worker.start()
+    printer, runs, pairs, cases, ended = Printer(options), 0, 0, 0, 0
+    while ended < len(workers):
+        try:
+            result = results.get(timeout=5)
+        except queue.Empty:
+            if not any(worker.is_alive() for worker in workers):
+                print("laws: a process of the harness died")
+                return 1
+            continue
+        if result[0] == "end":
+            ended, runs, pairs, cases = ended + 1, runs + result[1], pairs + result[2], cases + result[3]
+        elif result[0] != "pairs":
+            printer.take(*result)
+    for worker in workers:
+        worker.join()
+    seconds = time.monotonic() - printer.start
+    kinds = {key for key, _ in printer.faults}
+    print(f"\nlaws: seed {options.seed}, {cases} cases in {seconds:.0f} s, {len(printer.faults)} faults of {len(kinds)} kinds")
+    print(f"{runs} runs, {pairs} pairs")
+    return 1 if printer.faults else 0
+
+
+def run_case(options, table):
+    case = json.loads(options.case)
+    if why := [name for name in case if name not in DIMENSIONS] or problem(case, table):
+        sys.exit(f"laws: this case cannot be: {why}")
+    worker = Worker(options.kf, Path(tempfile.mkdtemp(prefix="kf-laws-", dir=scratch())))
+    worker.table = table
+    try:
+        found = Judge(worker, options, None).findings(case)
+        for (law, kind), detail in found.items():
+            print(f"laws: {law}: {kind}\n    {detail}")
+        print(f"{worker.runs} runs, 0 pairs")
+    finally:
+        worker.close()
+    return 1 if found else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--kf", default=os.environ.get("KF_BINARY"))
+    parser.add_argument("--seconds", type=float, default=float(os.environ.get("LAWS_SECONDS") or 60))
+    parser.add_argument("--seed", default=os.environ.get("LAWS_SEED") or str(random.randrange(1 << 30)))
+    parser.add_argument("--case", default=os.environ.get("LAWS_CASE"))
+    parser.add_argument("--jobs", type=int, default=int(os.environ.get("LAWS_JOBS") or os.cpu_count()))
+    parser.add_argument("--scripts", default=os.environ.get("LAWS_SCRIPTS"))
+    parser.add_argument("--only", action="append", choices=LAWS)
+    options = parser.parse_args()
+    options.kf = os.path.realpath(options.kf or ".build/release/kf")
+    table = Table(options.kf)
+    if missing := unknown_options(table):
+        sys.exit("laws: options without values in Tests/Laws/dimensions.py: " + ", ".join(missing))
+    sys.exit(run_case(options, table) if options.case else run_all(options, table))
+
+
+if __name__ == "__main__":
+    main()

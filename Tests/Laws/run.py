@@ -1,0 +1,288 @@
+"""Runs a case: the state, the dry run, the run, the same run again, what follows, and what each of them left behind."""
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dimensions import COMMANDS
+from pictures import Pictures
+from place import SHAPES, Place
+from world import World, make_certificates
+
+LIMIT = 30  # Seconds in which each run has to end.
+# What a dry run lacks: the reports of a run.
+UNDRY = {"--srcset", "--srcset-url", "--srcset-sizes", "--results", "--failures", "--alt-column"}
+
+
+@dataclass
+class Run:
+    """One run of the program."""
+    argv: list
+    status: int
+    stdout: bytes
+    stderr: str
+    seconds: float
+    requests: list
+    before: dict
+    after: dict
+    environment: dict
+    memory: int = 0  # KiB
+    shown: str = ""  # The command line as other users of the machine see it, when the first request had come.
+    hung: bool = False
+
+    def __post_init__(self):
+        self.rows, self.summary, self.bad_lines = [], None, []
+        for line in self.stdout.splitlines():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                self.bad_lines.append(line)
+                continue
+            if isinstance(row, dict) and row.get("summary"):
+                self.summary = row
+            else:
+                self.rows.append(row)
+
+    @property
+    def error(self):
+        return next((line for line in self.stderr.splitlines() if line.startswith("kf: ")), self.stderr[:200])
+
+    def changed(self, prefix=""):
+        """The files whose bytes, inode or time changed, and those that came or went."""
+        names = {name for name in {*self.before, *self.after} if name.startswith(prefix)}
+        return {name for name in names if self.before.get(name) != self.after.get(name)}
+
+
+@dataclass
+class Observation:
+    """All that the laws judge."""
+    case: dict
+    place: Place
+    oracle: "Oracle"
+    fills: list = field(default_factory=list)
+    dry: Run = None
+    first: Run = None
+    twin: Run = None  # The other one of two that run at once.
+    second: Run = None
+    following: Run = None
+    third: Run = None  # The same again, after the command that followed.
+    verify: Run = None
+    listing: list = field(default_factory=list)  # The entries of the cache after the first run.
+    lock_before: str = None
+    lock_after: str = None
+    blobs: dict = field(default_factory=dict)
+
+    @property
+    def runs(self):
+        return [run for run in (self.dry, self.first, self.twin, self.second, self.following, self.third) if run]
+
+
+class Oracle:
+    """What a chain of processors makes of a picture, in a clean cache and alone. Each answer is computed once."""
+
+    def __init__(self, worker):
+        self.worker, self.known = worker, {}
+        self.folder = worker.root / "oracle"
+        self.folder.mkdir()
+
+    def rows(self, place, picture):
+        """The rows of a local file with the same shapes, by variant and format; empty if they cannot be made."""
+        case = place.case
+        shapes = [name for name in case if name in SHAPES and name != "--process-column"]
+        words = [word.replace(place.names()["overlay"] + "/mark.png", "mark.png") for word in place.words(shapes)]
+        words = [word for word in words if word not in ("--cacert", "certificates/ca.pem")]
+        column = ["--process", "flip:h"] if "--process-column" in case else []
+        output = ["--output", "out." + ("webp" if case.get("--output") == "webp" else "bin")]
+        if case.get("--output") not in ("webp",) and case.get("--output") is None:
+            name = "{index}.webp" if case.get("--name") == "webp" else "{stem}-{variant}.{ext}" if (
+                {"--variant", "--widths"} & set(case) or case.get("--format") == "two") else "{stem}.{ext}"
+            output = ["--output-dir", "made", "--create-dirs"] + (["--name", name] if case.get("--name") == "webp" else [])
+        key = (*words, *column, *output, picture, place.overlay)
+        if key not in self.known:
+            self.known[key] = self.make([*words, *column, *output], picture, place)
+        return self.known[key]
+
+    def make(self, words, picture, place):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        (self.folder / place.items[0].file).write_bytes(picture)
+        (self.folder / "mark.png").write_bytes(place.overlay)
+        result = subprocess.run(
+            [self.worker.kf, "fetch", place.items[0].file, "--cache-dir", "c", "--json", *words], cwd=self.folder,
+            env={"HOME": str(self.folder), "PATH": os.environ["PATH"]}, capture_output=True)
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+        return {(row.get("variant"), row["format"]): row for row in rows if not row.get("summary") and row["error"] is None}
+
+
+def snapshot(root):
+    """Of every file: the digest of its bytes, its inode, the time of its bytes, and its mode. The index has no digest."""
+    found = {}
+    stack = [str(root)]
+    while stack:
+        for entry in os.scandir(stack.pop()):
+            if entry.is_dir(follow_symlinks=False):
+                stack.append(entry.path)
+                continue
+            name = entry.path[len(str(root)) + 1:]
+            status = entry.stat(follow_symlinks=False)
+            digest = ""
+            if not entry.is_symlink() and status.st_size < 1 << 22:
+                with open(entry.path, "rb") as file:
+                    digest = hashlib.sha256(file.read()).hexdigest()
+            found[name] = (digest, status.st_ino, status.st_mtime_ns, status.st_mode)
+    return found
+
+
+class Worker:
+    """The servers, the pictures and the places of one process of the harness."""
+
+    def __init__(self, kf, root, certificates=None):
+        self.kf, self.root = kf, Path(root)
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.certificates = self.root / "certificates"
+        make_certificates(self.certificates)
+        self.world = World(self.certificates)
+        self.pictures = Pictures(kf, self.root / "pictures")
+        self.oracle = Oracle(self)
+        self.runs = 0
+
+    def close(self):
+        self.world.close()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def environment(self, place, argv):
+        """The variables of a run, and its words without those that go through a variable or the config file."""
+        environment = {"HOME": str(place.root / "home"), "PATH": os.environ["PATH"], "LANG": "C.UTF-8",
+                       "KF_RETRY_DELAY": "10ms", "KF_TRUST_CACHE_DIR": "1", "SWIFT_BACKTRACE": "enable=no"}
+        return environment
+
+    def kf_run(self, place, argv, stdin=b"", end="normal", environment=None):
+        """Runs the program to its end, or to the one that the case gives it."""
+        self.runs += 1
+        environment = self.environment(place, argv) | (environment or {})
+        before = snapshot(place.root)
+        place.world.take_log()
+        words = [self.kf, *argv]
+        if place.case.get("limits") == "descriptors":
+            words = ["prlimit", "--nofile=128", *words]
+        start = time.monotonic()
+        process = subprocess.Popen(
+            words, cwd=place.root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        shown, seen = [], threading.Event()
+
+        def look():
+            if not seen.is_set():
+                seen.set()
+                try:
+                    shown.append(Path(f"/proc/{process.pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("latin-1"))
+                except OSError:
+                    pass
+                if end in ("sigterm", "kill"):
+                    process.send_signal(signal.SIGTERM if end == "sigterm" else signal.SIGKILL)
+
+        place.world.hook = look
+        hung = False
+        try:
+            stdout, stderr = process.communicate(stdin, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            stdout, stderr = process.communicate()
+            hung = True
+        place.world.hook = None
+        return Run(argv, process.returncode, stdout, stderr.decode(errors="replace"), time.monotonic() - start,
+                   place.world.take_log(), before, snapshot(place.root), environment,
+                   resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, "".join(shown), hung)
+
+    def observe(self, case):
+        """All runs of a case."""
+        place = Place(self, case)
+        self.world.reset()
+        seen = Observation(case, place, self.oracle)
+
+        def fill(argv, stdin=b""):
+            run = self.kf_run(place, argv, stdin)
+            seen.fills.append(run)
+            return run
+
+        place.prepare(fill)
+        lock = place.root / "im.lock"
+        seen.lock_before = lock.read_text() if lock.exists() else None
+        argv, environment = self.through(place, place.command())
+        run = lambda words, **more: self.kf_run(place, words, place.stdin, environment=environment, **more)  # noqa: E731
+        if case.get("command", "prefetch") != "fetch" and "--shards" not in case:
+            options = [name for name in place.options if name not in UNDRY]
+            words, variables = self.through(place, place.command(options))
+            seen.dry = self.kf_run(place, [*words, "--dry-run"], place.stdin, environment=variables)
+        elif case.get("url") not in ("folder", "stdin") and (words := self.explaining(place)):
+            seen.dry = self.kf_run(place, words)
+        end = case.get("end", "normal")
+        if end == "twice":
+            seen.first, seen.twin = self.both(run, argv)
+        else:
+            seen.first = run(argv, end=end)
+        seen.listing = self.list(place)
+        seen.blobs = dict(self.world.blobs)
+        seen.lock_after = lock.read_text(errors="replace") if lock.exists() else None
+        seen.second = run(argv)
+        if "then" in case:
+            seen.following = self.kf_run(place, place.following())
+            if "--cache-dir" not in COMMANDS[case["then"]]:
+                seen.third = run(argv)
+        seen.verify = self.kf_run(place, ["cache", "verify", "--cache-dir", "c", "--json"])
+        return seen
+
+    def both(self, run, argv):
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(run(argv))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        # The servers' log is one for both, and each has a part of it.
+        requests = [request for result in results for request in result.requests]
+        for result in results:
+            result.requests = requests
+        return results
+
+    def list(self, place):
+        run = self.kf_run(place, ["cache", "ls", "--cache-dir", "c", "--json"])
+        return [row for row in run.rows if "identifier" in row]
+
+    def explaining(self, place):
+        table = self.table.commands["cache explain"]
+        options = [name for name in place.options if name in table]
+        words = place.command(options, command=["cache", "explain"])
+        return words
+
+    def through(self, place, argv):
+        """The options of a case by another way than the command line."""
+        way = place.case.get("through")
+        if not way:
+            return argv, {}
+        table = self.table.commands["cache pull" if place.case.get("command") == "pull" else place.case.get("command", "prefetch")]
+        moved, kept, texts = {}, [], list(argv)
+        while texts:
+            word = texts.pop(0)
+            known = table.get(word)
+            if not known or not known["variable"] or word in ("--cache-dir", "--json"):
+                kept.append(word)
+                if known and known["value"] and texts:
+                    kept.append(texts.pop(0))
+                continue
+            moved.setdefault((word, known["variable"]), []).append(texts.pop(0) if known["value"] else "1")
+        if way == "environment":
+            return kept, {variable: "\n".join(values) for (_, variable), values in moved.items()}
+        config = place.root / "home/.config/kf/config"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text("".join(
+            f'{word[2:]} = "{value}"\n' if table[word]["value"] else f"{word[2:]}\n"
+            for (word, _), values in moved.items() for value in values))
+        config.chmod(0o600)
+        return kept, {}

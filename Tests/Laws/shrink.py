@@ -1,0 +1,66 @@
+"""Generation and shrinking by hypothesis: random cases, and the fewest values with which a case still fails."""
+import warnings
+
+from hypothesis import HealthCheck, Phase, find, given, seed, settings
+from hypothesis import strategies
+from hypothesis.errors import HypothesisWarning, NoSuchExample
+
+from cover import WIDTH, completed, spoils
+from dimensions import DEFAULTS, DIMENSIONS, problem
+
+TRIES = 150
+QUIET = {"database": None, "deadline": None, "suppress_health_check": list(HealthCheck)}
+warnings.simplefilter("ignore", HypothesisWarning)
+
+
+def shrunk(case, table, fails):
+    """The case without the values that its failure does not need; None if it does not fail again."""
+    items, known = sorted(case.items()), {tuple(sorted(case.items())): None}
+
+    def shows(kept):
+        part = {name: label for (name, label), keep in zip(items, kept) if keep}
+        key = tuple(sorted(part.items()))
+        if known.get(key) is None:
+            known[key] = not problem(part, table) and fails(part)
+        return known[key]
+
+    # 0 leaves a value out: the simplest example of a strategy is that with most of it left out.
+    strategy = strategies.tuples(*(strategies.integers(0, 9) for _ in items))
+    try:
+        kept = find(strategy, shows, settings=settings(max_examples=TRIES, **QUIET))
+    except NoSuchExample:
+        return None
+    return {name: label for (name, label), keep in zip(items, kept) if keep}
+
+
+def cases(table):
+    items = [(name, label) for name, values in DIMENSIONS.items() for label in values if DEFAULTS.get(name) != label]
+    lists = strategies.lists(strategies.sampled_from(items), min_size=2, max_size=WIDTH, unique_by=lambda item: item[0])
+    randoms = strategies.randoms(use_true_random=False)
+
+    def case(parts):
+        chosen, generator = parts
+        made = {}
+        for item in chosen:  # What does not fit to the others is left out.
+            if spoils(item) and any(map(spoils, made.items())):
+                continue
+            made = completed({**made, item[0]: item[1]}, table, generator) or made
+        return made
+
+    return strategies.tuples(lists, randoms).map(case).filter(bool)
+
+
+def random_cases(table, number, is_over, judge):
+    """Judges random cases until the time is over."""
+    turn = 0
+    while not is_over():
+        turn += 1
+
+        @seed(f"{number} {turn}")
+        @settings(max_examples=100, phases=[Phase.generate], **QUIET)
+        @given(cases(table))
+        def some(case):
+            if not is_over():
+                judge(case)
+
+        some()
