@@ -5,7 +5,7 @@ from collections import Counter
 
 from truth import DELIVERED
 
-HITS = {"memory", "disk", "cached"}
+HITS = {"memory", "disk", "cached", "pinned"}
 
 
 def judge(seen):
@@ -71,7 +71,7 @@ def counts(seen, run, total):
         number = sum(status in states for states in items.values())
         if total.get(name) != number and not several:
             yield f"the summary's {name} is wrong", f"{total.get(name)}, rows have {number}: {Counter(sum(items.values(), []))}"
-    cached = sum(set(states) <= HITS for states in items.values())
+    cached = sum(set(states) <= HITS | {"exported"} for states in items.values())
     if total.get("cached") != cached and not several:
         yield "the summary's cached is wrong", f"{total.get('cached')}, rows have {cached}"
     outputs = Counter(row.get("output_state") for row in run.rows)
@@ -133,9 +133,9 @@ def requests(seen, run):
     for (party, target), number in asked.items():
         bound = most
         if party in ("mirror", "alternative", "overlay"):
-            bound = 1 + (retries if case.get("mirror") == "broken" else 0)
-            if case.get("end") == "twice":
-                bound *= 2
+            bound = most if party == "mirror" and case.get("mirror") != "broken" else 1 + retries
+        if case.get("end") == "twice" and (party != "origin" or fails != "ok"):
+            bound *= 2
         if number > bound:
             what = "an overlay" if party == "overlay" else f"the {party}"
             yield (f"{what} is asked too often", f"{number} requests of {target}, at most {bound}: {case.get('answer', 'ok')}")

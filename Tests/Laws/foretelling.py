@@ -23,7 +23,7 @@ SILENT = {"memory", "disk", "derive", "answer", "leave_out", "refuse"}
 
 def judge(seen):
     dry, run, case = seen.dry, seen.first, seen.case
-    if dry is None:
+    if dry is None or "--json" not in run.argv:
         return
     is_explain = dry.argv[:2] == ["cache", "explain"]
     asked = [request for request in dry.requests if not (is_explain and request.party == "remote")]
@@ -43,18 +43,14 @@ def judge(seen):
     yield from deeds(seen, dry, run)
 
 
-def rows_by_source(run):
-    found = {}
-    for row in run.rows:
-        found.setdefault((row.get("source"), row.get("line"), row.get("variant")), []).append(row)
-    return found
-
-
 def deeds(seen, dry, run):
     case = seen.case
     has_remote = "--remote" in case
-    done = rows_by_source(run)
-    announced = rows_by_source(dry)
+    done, announced = {}, {}
+    for row in run.rows:
+        done.setdefault((row.get("source"), row.get("line")), []).append(row)
+    for row in dry.rows:
+        announced.setdefault((row.get("source"), row.get("line")), []).append(row)
     pinned = {"--hash", "--hash-column", "--lock"} & set(case)
     for key, rows in announced.items():
         for row in rows:
@@ -77,10 +73,14 @@ def deeds(seen, dry, run):
                 right |= BY_REMOTE.get(word, set())
             if word == "request" and (case.get("sources") in ("repeated", "many") or pinned or case.get("state") == "others"):
                 right |= ORIGIN
-            if pinned and word in ("disk", "derive"):
+            if pinned:
                 right |= {"pinned"}
+            if case.get("sources") in ("repeated", "many"):
+                right |= {"cached", "disk"}  # The first of several rows has asked for all.
             if word in ("request", "revalidate") and "--alternative" in case:
                 right |= ORIGIN
+            if pinned and dry.argv[:2] == ["cache", "explain"]:
+                right |= ORIGIN  # explain has no option for a pin.
             if word == "request" and case.get("--process") == "mark-url":
                 right |= {"derived"}
             if word in ("refuse",) and case.get("sources"):

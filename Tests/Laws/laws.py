@@ -35,7 +35,7 @@ import truth
 from cover import Cover
 from dimensions import DIMENSIONS, problem, unknown_options
 from run import Worker
-from script import script_of  # noqa: F401
+from script import script_of
 from shrink import random_cases, shrunk
 from table import Table
 
@@ -50,6 +50,7 @@ class Judge:
         self.worker, self.options, self.tell = worker, options, tell
         self.known = {}  # By law and kind, the smallest cases.
         self.cases = 0
+        self.seen = None  # What the last case showed.
 
     def findings(self, case):
         """By law and kind, the detail of each finding of a case."""
@@ -58,6 +59,7 @@ class Judge:
             seen = self.worker.observe(case)
         except Exception:
             return {("harness", traceback.format_exc().strip().splitlines()[-1]): traceback.format_exc()}
+        self.seen = seen
         found = {}
         for name, law in LAWS.items():
             if self.options.only and name not in self.options.only:
@@ -84,7 +86,7 @@ class Judge:
                     continue
                 smaller.append(small)
                 detail = self.findings(small).get(key, detail)
-                self.tell("fault", key, small, detail)
+                self.tell("fault", key, small, detail, self.seen)
             else:
                 self.tell("more", key, case, detail)
 
@@ -102,8 +104,8 @@ def work(number, options, table, results, end):
     worker.table = table
     start, pairs = time.monotonic(), 0
 
-    def tell(how, key, case, detail):
-        script = ""
+    def tell(how, key, case, detail, seen=None):
+        script = script_of(worker, key, seen, detail) if how == "fault" else ""
         results.put((how, key, case, detail, worker.runs, time.monotonic() - start, script))
 
     try:
@@ -184,9 +186,12 @@ def run_case(options, table):
     worker = Worker(options.kf, Path(tempfile.mkdtemp(prefix="kf-laws-", dir=scratch())))
     worker.table = table
     try:
-        found = Judge(worker, options, None).findings(case)
+        judge = Judge(worker, options, None)
+        found = judge.findings(case)
         for (law, kind), detail in found.items():
             print(f"laws: {law}: {kind}\n    {detail}")
+        if found and judge.seen:
+            print(script_of(worker, *next(iter({key: (key, judge.seen, detail) for key, detail in found.items()}.values()))))
         print(f"{worker.runs} runs, 0 pairs")
     finally:
         worker.close()

@@ -130,7 +130,7 @@ class Place:
         if label := case.get("--lock"):
             extra = ["http://elsewhere.test/x.png"] if label == "others" else []
             if label != "new":
-                (root / "im.lock").write_text(self.lock_text("older" if label == "older" else self.now, extra))
+                (root / "im.lock").write_text(self.lock_text("older" if label == "older" else self.expected_version, extra))
         self.write_list()
 
     def lock_text(self, version, extra=()):
@@ -153,10 +153,13 @@ class Place:
     def records(self):
         for number, index in enumerate(self.order):
             item = self.items[index]
-            yield {
+            record = {
                 "link" if "--url-column" in self.case else "url": item.source, "key": f"key-{item.name}",
-                "name": f"name-{number}", "headers": "X-Column: secret-column", "process": "flip:h",
+                "name": f"name-{number}", "process": "flip:h",
                 "hash": "sha256:" + sha256(item.versions[self.expected_version]), "wrong": "sha256:" + "1" * 64, "alt": "A text"}
+            if "--headers-column" in self.case:
+                record["headers"] = "X-Column: secret-column"
+            yield record
 
     @property
     def list_name(self):
@@ -173,7 +176,8 @@ class Place:
             text = buffer.getvalue()
         elif form == "jsonl":
             for record in records:
-                record["headers"] = {"X-Column": "secret-column"}
+                if "headers" in record:
+                    record["headers"] = {"X-Column": "secret-column"}
             text = "".join(json.dumps(record) + "\n" for record in records)
         else:
             text = "".join(item.source + "\n" for item in (self.items[index] for index in self.order))

@@ -157,16 +157,15 @@ class Worker:
         self.world.close()
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def environment(self, place, argv):
-        """The variables of a run, and its words without those that go through a variable or the config file."""
-        environment = {"HOME": str(place.root / "home"), "PATH": os.environ["PATH"], "LANG": "C.UTF-8",
-                       "KF_RETRY_DELAY": "10ms", "KF_TRUST_CACHE_DIR": "1", "SWIFT_BACKTRACE": "enable=no"}
-        return environment
+    def environment(self, place):
+        """The variables of each run."""
+        return {"HOME": str(place.root / "home"), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "KF_RETRY_DELAY": "10ms",
+                "KF_TRUST_CACHE_DIR": "1", "SWIFT_BACKTRACE": "enable=no"}
 
     def kf_run(self, place, argv, stdin=b"", end="normal", environment=None):
         """Runs the program to its end, or to the one that the case gives it."""
         self.runs += 1
-        environment = self.environment(place, argv) | (environment or {})
+        environment = self.environment(place) | (environment or {})
         before = snapshot(place.root)
         place.world.take_log()
         words = [self.kf, *argv]
@@ -220,8 +219,8 @@ class Worker:
             options = [name for name in place.options if name not in UNDRY]
             words, variables = self.through(place, place.command(options))
             seen.dry = self.kf_run(place, [*words, "--dry-run"], place.stdin, environment=variables)
-        elif case.get("url") not in ("folder", "stdin") and (words := self.explaining(place)):
-            seen.dry = self.kf_run(place, words)
+        elif case.get("command") == "fetch" and case.get("url") not in ("folder", "stdin"):
+            seen.dry = self.kf_run(place, self.explaining(place))
         end = case.get("end", "normal")
         if end == "twice":
             seen.first, seen.twin = self.both(run, argv)
@@ -259,7 +258,9 @@ class Worker:
         table = self.table.commands["cache explain"]
         options = [name for name in place.options if name in table]
         words = place.command(options, command=["cache", "explain"])
-        return words
+        # "-o NAME.webp is -f webp as well" (kf help fetch), and explain has no -o.
+        is_webp = "webp" in (place.case.get("--output"), place.case.get("--name")) and "--format" not in place.case
+        return words + (["--format", "webp"] if is_webp else [])
 
     def through(self, place, argv):
         """The options of a case by another way than the command line."""

@@ -8,7 +8,7 @@ from truth import DELIVERED
 
 # "These files hold URLs, and a signed URL is a secret" (CommandLine, Existing files): what names sources has their query, as
 # the key of an entry has it, and what a list is made of again has its passwords, too.
-HOLDS_QUERY = ("c/", "im.lock", "rows.", "failed", "dropped", "page.", "data/", "home/.config")
+HOLDS_QUERY = ("c/", "merged/", "im.lock", "rows.", "failed", "dropped", "page.", "data/", "home/.config")
 HOLDS_USER = ("failed", "dropped")
 INPUTS = ("list", "kept", "jar", "home/", "certificates", "im.lock", "other.lock", "files", "layer", "lies", "teller")
 
@@ -117,7 +117,7 @@ def remotes(seen):
             yield "a private overlay is uploaded", "the remote has a picture that holds a private overlay"
         if mark_is_private and entry["sha256"] == sha256(place.mark):
             yield "a private overlay is uploaded by itself", "the remote has the private overlay"
-        elif entry["sha256"] != sha256(place.mark) and not place.is_local:
+        elif entry["sha256"] not in (sha256(place.mark), sha256(place.new_mark)) and not place.is_local:
             if identifies:
                 yield f"an image of a user is uploaded ({sorted(identifies)[0] if identifies is not True else 'header'})", str(entry)
             if case.get("headers") in UNSHARED and case.get("--mirror") is None and case.get("--alternative") is None:

@@ -1,7 +1,4 @@
-#!/usr/bin/python3
 """The loopback world of a case: parties that serve from a script and write down all that they receive.
-
-usage: world.py CASE.json      serves the world of a case until standard input ends; a script of the laws starts it so
 
 Each party has an address of its own, 127.0.0.K, so that cookies and netrc tell them apart too, and a port for http and one
 for https. `World.resources` is the truth: which picture each place has, how it answers, and for whom.
@@ -9,7 +6,6 @@ for https. `World.resources` is the truth: which picture each place has, how it 
 import base64
 import contextlib
 import email.utils
-import json
 import socket
 import socketserver
 import ssl
@@ -101,6 +97,9 @@ class World:
                                   Listener(self, name, f"127.0.0.{number}", True))
         self.names = {f"{listener.host}:{listener.port}": name
                       for name, pair in self.parties.items() for listener in pair}
+        # The names of these addresses in the scripts of failing cases.
+        self.variables = {f"{listener.host}:{listener.port}": name.upper() + ("_TLS" if listener.secure else "")
+                          for name, pair in self.parties.items() for listener in pair}
         self.hook = None
         self.reset()
 
