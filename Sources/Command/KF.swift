@@ -88,6 +88,8 @@ package enum KF {
             Terminal.print(topic.text)
         } else if words.count == 1, let family = family(words) {
             Terminal.print(HelpText.text(for: family))
+        } else if words == ["--json"] {
+            for command in CommandTable.all { Terminal.print(HelpText.object(of: command).json) }
         } else if words.isEmpty || words == ["help"] {
             Terminal.print(HelpText.overview(CommandTable.all))
         } else {

@@ -71,7 +71,7 @@ def counts(seen, run, total):
         number = sum(status in states for states in items.values())
         if total.get(name) != number and not several:
             yield f"the summary's {name} is wrong", f"{total.get(name)}, rows have {number}: {Counter(sum(items.values(), []))}"
-    cached = sum(set(states) <= HITS | {"exported"} for states in items.values())
+    cached = sum(set(states) <= HITS | {"exported", "stale"} for states in items.values())
     if total.get("cached") != cached and not several:
         yield "the summary's cached is wrong", f"{total.get('cached')}, rows have {cached}"
     outputs = Counter(row.get("output_state") for row in run.rows)
@@ -84,7 +84,7 @@ def reports(seen, run):
     case, root = seen.case, seen.place.root
     if run is not seen.second or "then" in case:
         return  # The files are those of the last run.
-    if "--results" in case:
+    if "--results" in case and "--shards" not in case:  # "With their statuses, as a run without interruption" (Shards).
         path = root / ("rows." + case["--results"])
         if not path.exists():
             yield "no --results", run.error
@@ -138,7 +138,7 @@ def requests(seen, run):
             bound *= 2
         if number > bound:
             what = "an overlay" if party == "overlay" else f"the {party}"
-            yield (f"{what} is asked too often", f"{number} requests of {target}, at most {bound}: {case.get('answer', 'ok')}")
+            yield (f"{what} is asked too often ({fails})", f"{number} requests of {target}, at most {bound}: {case.get('answer', 'ok')}")
     done = [row for row in run.rows if row.get("status") == "fetched"]
     for row in done:
         if row.get("attempts", 1) > most + (2 if "--mirror" in case else 0) + ("--alternative" in case) and not row.get("variant"):

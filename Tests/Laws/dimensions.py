@@ -37,7 +37,7 @@ FAILS = {"answer": ("status:404", "status:503", "reset", "cut")}
 PROCESSED = {"--process": ("resize", "flip", "crop")}
 COLUMNS = {"command": ("prefetch", "pull"), "list": ("csv", "tsv", "jsonl")}
 LAYER = {"state": ("layer",)}
-EXPIRED = {"state": ("expired",)}
+EXPIRED = {"state": ("expired", "old-originals")}
 TLS = {"tls": ("plain", "optional")}
 
 OPTIONS = {
@@ -102,8 +102,8 @@ OPTIONS = {
     "--key": option("--key", named="picture"),
     "--force-refresh": switch("--force-refresh"),
     "--revalidate": switch("--revalidate"),
-    "--only-from-cache": {"on": V("--only-from-cache", state="fresh expired", spoils=True)},
-    "--offline": {"on": V("--offline", state="fresh expired layer", spoils=True)},
+    "--only-from-cache": {"on": V("--only-from-cache", state="fresh expired old-originals", spoils=True)},
+    "--offline": {"on": V("--offline", state="fresh expired old-originals layer", spoils=True)},
     "--memory-only": switch("--memory-only"),
     "--store": option("--store", PROCESSED, original="original", processed="processed", none="none"),
     "--expire": option("--expire", never="never", soon="40ms", expired="expired", date="2090-12-31"),
@@ -120,7 +120,7 @@ OPTIONS = {
     "--remote-required": switch("--remote-required", **{"--remote": "own"}),
     "--remote-wait": option("--remote-wait", {"--remote-write": ("on",)}, all="all"),
     "--remote-dropped": option("--remote-dropped", {"--remote-write": ("on",)}, file="dropped"),
-    "--read-only": switch("--read-only", state="fresh originals expired"),
+    "--read-only": switch("--read-only", state="fresh originals expired old-originals"),
     "--check": option("--check", full="full"),
     "--verify": switch("--verify"),
     "--fsync": switch("--fsync"),
@@ -195,19 +195,19 @@ WORLD = {
     "answer": {
         "status:404": V(spoils=True), "status:410": V(spoils=True), "status:503": V(spoils=True), "once:404": V(),
         "once:429": V(), "once:503": V(), "slow": V(), "reset": V(spoils=True), "cut": V(spoils=True),
-        "cut-late": V(body="gif png", spoils=True), "wrong-304": V(state="expired", change="changed")},
+        "cut-late": V(body="gif png", spoils=True), "wrong-304": V(state="expired old-originals", change="changed")},
     "framing": {"chunked": V(), "endless": V()},
     "headers": {
         name: V() for name in ("max-age", "expired", "no-cache", "no-store", "private", "vary", "vary-star", "cookie",
                                "opt-out")},
     "validator": {"weak": V(), "date": V(), "none": V()},
     "guard": {"basic": V(**{"--user": "name"}), "personal": V()},
-    "change": {"changed": V(state="expired fresh")},
+    "change": {"changed": V(state="expired fresh old-originals")},
     "overlay": {
         name: V(**{"--process": "mark-url"}) for name in ("private", "missing", "changed")},
     "mirror": {name: V(**{"--mirror": "one"}) for name in ("lacks", "other", "broken", "redirects")},
     "state": {
-        **{name: V() for name in ("fresh", "expired", "originals", "damaged-file", "damaged-index", "others")},
+        **{name: V() for name in ("fresh", "expired", "originals", "old-originals", "damaged-file", "damaged-index", "others")},
         "layer": V(**{"--cache-from": "layer"}),
         "liar": V(**{"--process": "flip resize"})},
     "remote": {

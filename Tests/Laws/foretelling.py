@@ -86,11 +86,16 @@ def deeds(seen, dry, run):
             if word in ("refuse",) and case.get("sources"):
                 right |= {"cached"}
             for result in results:
-                if result["status"] == "not_tried" and case.get("--max-failures"):
-                    continue
+                if result["status"] == "not_tried" and (
+                        case.get("--max-failures") or "--read-only" in case and word != "disk"):
+                    continue  # "--read-only: serve hits, … and write nothing to the cache" (UsingTheCache).
                 if result["status"] not in right and not excused(seen, word, result):
                     yield (f"{word} was announced, done: {result['status']}",
                            f"{key[0]}: announced {row.get('status')}/{word}, done {result['status']}: {result.get('error')}")
+            if row.get("status") == "stale" and not run.requests and not any(
+                    excused(seen, word, result) or result["status"] == "not_tried" for result in results):
+                # "stale (cached, and would be revalidated)" (kf help prefetch)
+                yield f"stale was announced ({word}), and no server was asked", f"{key[0]}: {results[0]}"
     words = {row.get("next") for row in dry.rows}
     silent = words <= SILENT and words
     asked = [request for request in run.requests if request.party in ("origin", "other", "mirror")]

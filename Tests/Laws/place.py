@@ -72,7 +72,6 @@ class Place:
         self.mark, self.standin, self.alternative = (
             self.pictures.get("alpha", "mark"), self.pictures.get("png", "standin"), self.pictures.get("png", "alternative"))
         self.new_mark = self.pictures.get("alpha", "mark/new") if case.get("overlay") == "changed" else self.mark
-        self.overlay = self.mark
         self.write_files()
 
     # -- Sources
@@ -269,7 +268,7 @@ class Place:
         world.tls = case.get("tls", "plain") if measured or case.get("tls") != "required" or "--cert" in case else "plain"
         world.proxy_password = "secret-proxy"
         headers = HEADERS.get(case.get("headers"), [])
-        if not measured and case.get("state") == "expired" and case.get("--cache-policy") == "http":
+        if not measured and case.get("state") in ("expired", "old-originals") and case.get("--cache-policy") == "http":
             headers = [pair for pair in headers if pair[0] != "Cache-Control"] + [("Cache-Control", "max-age=0")]
         guard = "certificate" if "--cert" in case and case.get("guard") != "basic" else case.get("guard", "open")
         for item in self.items:
@@ -292,7 +291,6 @@ class Place:
             self.new_mark if measured else self.mark, "alpha",
             headers=HEADERS["private"] if case.get("overlay") == "private" else [],
             answer="status:404" if case.get("overlay") == "missing" and measured else "ok")
-        self.overlay = self.new_mark if measured else self.mark
         for party, path in (("alternative", "/alt.png"), ("origin", "/pub/alt.png")):
             world.resources[party, path] = Resource(self.alternative, "png")
 
@@ -330,8 +328,8 @@ class Place:
             self.fill(kf, cache="layer")
         elif state == "others":
             self.fill(kf, identity=False, words=["--user", "eve:other"])
-        elif state == "expired":
-            self.fill(kf, words=["--expire", "10ms"])
+        elif state in ("expired", "old-originals"):
+            self.fill(kf, shapes=state == "expired", words=["--expire", "10ms"])
             time.sleep(0.012)
         elif state is not None:
             self.fill(kf, shapes=state != "originals")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dimensions import COMMANDS
-from pictures import Pictures
+from pictures import EXTENSIONS, Pictures
 from place import SHAPES, Place
 from world import World, make_certificates
 
@@ -92,28 +92,29 @@ class Oracle:
         self.folder = worker.root / "oracle"
         self.folder.mkdir()
 
-    def rows(self, place, picture):
+    def rows(self, place, picture, overlay=None):
         """The rows of a local file with the same shapes, by variant and format; empty if they cannot be made."""
         case = place.case
         shapes = [name for name in case if name in SHAPES and name != "--process-column"]
         words = [word.replace(place.names()["overlay"] + "/mark.png", "mark.png") for word in place.words(shapes)]
         words = [word for word in words if word not in ("--cacert", "certificates/ca.pem")]
         column = ["--process", "flip:h"] if "--process-column" in case else []
-        output = ["--output", "out." + ("webp" if case.get("--output") == "webp" else "bin")]
-        if case.get("--output") not in ("webp",) and case.get("--output") is None:
+        output = ["--output", "out." + {"webp": "webp", "file": "png"}.get(case.get("--output"), "bin")]
+        if "--output" not in case:
             name = "{index}.webp" if case.get("--name") == "webp" else "{stem}-{variant}.{ext}" if (
                 {"--variant", "--widths"} & set(case) or case.get("--format") == "two") else "{stem}.{ext}"
             output = ["--output-dir", "made", "--create-dirs"] + (["--name", name] if case.get("--name") == "webp" else [])
-        key = (*words, *column, *output, picture, place.overlay)
+        overlay = overlay or place.new_mark
+        key = (*words, *column, *output, picture, overlay)
         if key not in self.known:
-            self.known[key] = self.make([*words, *column, *output], picture, place)
+            self.known[key] = self.make([*words, *column, *output], picture, place, overlay)
         return self.known[key]
 
-    def make(self, words, picture, place):
+    def make(self, words, picture, place, overlay):
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         (self.folder / place.items[0].file).write_bytes(picture)
-        (self.folder / "mark.png").write_bytes(place.overlay)
+        (self.folder / "mark.png").write_bytes(overlay)
         result = subprocess.run(
             [self.worker.kf, "fetch", place.items[0].file, "--cache-dir", "c", "--json", *words], cwd=self.folder,
             env={"HOME": str(self.folder), "PATH": os.environ["PATH"]}, capture_output=True)
@@ -259,8 +260,13 @@ class Worker:
         options = [name for name in place.options if name in table]
         words = place.command(options, command=["cache", "explain"])
         # "-o NAME.webp is -f webp as well" (kf help fetch), and explain has no -o.
-        is_webp = "webp" in (place.case.get("--output"), place.case.get("--name")) and "--format" not in place.case
-        return words + (["--format", "webp"] if is_webp else [])
+        if "--format" in place.case:
+            return words
+        if "webp" in (place.case.get("--output"), place.case.get("--name")):
+            words += ["--format", "webp"]
+        elif place.case.get("--output") == "file" and EXTENSIONS[place.items[0].kind] != "png":
+            words += ["--format", "png"]
+        return words
 
     def through(self, place, argv):
         """The options of a case by another way than the command line."""

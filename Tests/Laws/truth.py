@@ -62,10 +62,8 @@ def held_before(seen, item):
     version = {"liar": "liar", "others": None, None: None}.get(state, "v0")
     if version is None or state == "layer" and "--cache-from" not in seen.case:
         return set()
-    held = {sha256(item.versions[version])}
-    if place.is_member and state != "liar":
-        held = {sha256(item.versions["member"])}
-    return held | ({sha256(item.versions["v0"])} if state == "liar" else set())
+    right = sha256(item.versions["member" if place.is_member else "v0"])
+    return {right, sha256(item.versions[version])} if state == "liar" else {right}
 
 
 def of_remote(seen, item):
@@ -134,13 +132,21 @@ def picture_of(seen, digest):
     return None
 
 
+def overlays(seen):
+    """The overlays that a run may lay over its images: a cache or a remote may have the older one."""
+    place, case = seen.place, seen.case
+    if case.get("overlay") == "changed" and (case.get("state") or "--remote" in case):
+        return [place.new_mark, place.mark]
+    return [place.new_mark]
+
+
 def made(seen, digests, row):
     """The rows of the oracle for a row, of any of these originals."""
     found = []
     for digest in digests:
         picture = picture_of(seen, digest)
-        if picture is not None:
-            known = seen.oracle.rows(seen.place, picture)
+        for overlay in overlays(seen) if picture is not None else ():
+            known = seen.oracle.rows(seen.place, picture, overlay)
             found += [known[key] for key in known if key == (row.get("variant"), row["format"])]
     return found
 
@@ -170,9 +176,12 @@ def rows(seen):
     place = seen.place
     for run in (seen.first, seen.twin, seen.second, seen.third):
         for row in run.rows if run else ():
+            item = place.item_of(row["source"])
+            if row.get("status") == "failed" and row.get("output_state") == "written" and "--on-failure" in seen.case and (
+                    item and pin(seen, run, item) is not None):
+                yield "under a pin, the stand-in is written", f"{row['output']} has the stand-in, although {item.source} is pinned"
             if row.get("status") not in DELIVERED or not row.get("sha256"):
                 continue
-            item = place.item_of(row["source"])
             if item is None:
                 continue
             digests = allowed(seen, run, item)
@@ -247,9 +256,6 @@ def copy(seen, run, name):
     failed = [row for row in run.rows if row.get("status") == "failed"]
     standin = {row["sha256"] for row in seen.oracle.rows(seen.place, seen.place.standin).values()}
     if "--on-failure" in case and failed and digest in standin:
-        item = seen.place.item_of(failed[0]["source"])
-        if item and pin(seen, run, item) is not None:
-            yield "under a pin, the stand-in is written", f"{name} has the stand-in, although the image is pinned"
         return
     if case.get("--name") or "--srgb" in case:
         return

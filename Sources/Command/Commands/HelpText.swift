@@ -29,6 +29,30 @@ enum HelpText {
             ])
     }
 
+    /// A command with its options, for programs that go through all of them.
+    static func object(of command: CommandSpec) -> JSONObject {
+        JSONObject(
+            command,
+            [
+                JSONField("name", nil) { $0.name }, JSONField("operands", nil) { $0.operands },
+                JSONField("options", nil) { command in
+                    command.options.map { option in
+                        JSONObject(
+                            part: option,
+                            [
+                                JSONField("name", nil) { $0.name },
+                                JSONField("value", nil) { $0.value?.placeholder },
+                                JSONField("value_optional", nil) { $0.isValueOptional },
+                                JSONField("repeatable", nil) { $0.isRepeatable },
+                                JSONField("default", nil) { $0.byDefault },
+                                JSONField("excludes", nil) { $0.excludes },
+                                JSONField("environment", nil) { $0.environmentVariable },
+                            ])
+                    }
+                },
+            ])
+    }
+
     static func overview(_ commands: [CommandSpec]) -> String {
         let topics = HelpTopic.allCases.map { "'\($0.rawValue)'" }
         let others = [("help", "Explain a command, as in 'kf help fetch', \(Suggestion.list(topics, last: "or"))")]
