@@ -10,6 +10,7 @@ STRESS ?=
 REMOTES ?=
 SUITES ?=
 MUTANTS ?=
+KF_BINARY ?=
 MACHINE ?= $(shell uname -m)
 
 PACKAGES := .build/packages
@@ -37,7 +38,7 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 PACKED := $(call linker,-z pack-relative-relocs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build unit test threads sanitize engines spark remotes example docs stress demo bench profile gallery \
+.PHONY: help setup build unit test threads sanitize engines spark remotes example docs stress laws demo bench profile gallery \
 	fuzz mutants lint format install portable tarball wheel image deb packages clean
 
 help: ## Show this list
@@ -84,6 +85,10 @@ docs: setup ## Build the library's reference, .build/docs; a warning fails it
 stress: build ## Try crashes, damage, failing calls, kills and a long run (STRESS=crash, ...; STRESS_SECONDS=60 each)
 	@Tests/Support/setup.sh python3 strace gcc e2fsprogs xfsprogs
 	@Tests/Stress/stress.py --kf "$(CURDIR)/$(KF)" $(STRESS)
+
+laws: $(if $(KF_BINARY),,build) ## Judge every pair of options by six laws (LAWS_SECONDS=60; LAWS_SEED, LAWS_CASE, LAWS_JOBS)
+	@Tests/Support/setup.sh python3 python3-hypothesis
+	@Tests/Laws/laws.py --kf "$(or $(KF_BINARY),$(CURDIR)/$(KF))" --scripts .build/laws
 
 demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"

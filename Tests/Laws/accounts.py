@@ -138,7 +138,8 @@ def requests(seen, run):
             bound *= 2
         if number > bound:
             what = "an overlay" if party == "overlay" else f"the {party}"
-            yield (f"{what} is asked too often ({fails})", f"{number} requests of {target}, at most {bound}: {case.get('answer', 'ok')}")
+            why = "a repeated URL" if case.get("sources") in ("repeated", "many") else fails
+            yield (f"{what} is asked too often ({why})", f"{number} requests of {target}, at most {bound}: {case.get('answer', 'ok')}")
     done = [row for row in run.rows if row.get("status") == "fetched"]
     for row in done:
         if row.get("attempts", 1) > most + (2 if "--mirror" in case else 0) + ("--alternative" in case) and not row.get("variant"):

@@ -40,10 +40,10 @@ def judge(seen):
         return
     if not is_explain and dry.status == 1 and not dry.rows and "--check" not in case and run.rows:
         yield "a dry run ends with 1 and says nothing", dry.error
-    yield from deeds(seen, dry, run)
+    yield from deeds(seen, dry, run, is_explain)
 
 
-def deeds(seen, dry, run):
+def deeds(seen, dry, run, is_explain):
     case = seen.case
     has_remote = "--remote" in case
     done, announced = {}, {}
@@ -79,7 +79,7 @@ def deeds(seen, dry, run):
                 right |= {"cached", "disk"}  # The first of several rows has asked for all.
             if word in ("request", "revalidate") and "--alternative" in case:
                 right |= ORIGIN
-            if pinned and dry.argv[:2] == ["cache", "explain"]:
+            if pinned and is_explain:
                 right |= ORIGIN  # explain has no option for a pin.
             if word == "request" and case.get("--process") == "mark-url":
                 right |= {"derived"}
@@ -92,14 +92,14 @@ def deeds(seen, dry, run):
                 if result["status"] not in right and not excused(seen, word, result):
                     yield (f"{word} was announced, done: {result['status']}",
                            f"{key[0]}: announced {row.get('status')}/{word}, done {result['status']}: {result.get('error')}")
-            if row.get("status") == "stale" and not run.requests and not any(
+            if row.get("status") == "stale" and not run.requests and case.get("remote") != "directory" and not any(
                     excused(seen, word, result) or result["status"] == "not_tried" for result in results):
                 # "stale (cached, and would be revalidated)" (kf help prefetch)
                 yield f"stale was announced ({word}), and no server was asked", f"{key[0]}: {results[0]}"
     words = {row.get("next") for row in dry.rows}
     silent = words <= SILENT and words
     asked = [request for request in run.requests if request.party in ("origin", "other", "mirror")]
-    if silent and asked and not has_remote and not case.get("--process") == "mark-url" and not {
+    if silent and asked and not (is_explain and pinned) and not has_remote and not case.get("--process") == "mark-url" and not {
             "--alternative"} & set(case):
         yield f"{'/'.join(sorted(words))} was announced, and the {asked[0].party} was asked", f"{asked[0].method} {asked[0].target}"
 

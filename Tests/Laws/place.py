@@ -144,7 +144,7 @@ class Place:
         return "# kf images.lock 1\n" + ignored + "".join(sorted(lines))
 
     def lock_url(self, item):
-        url = item.source.replace("ann:secret-info@", "").replace("/pub/../secret/", "/secret/")
+        url = item.source.replace("ann:secret-info@", "")
         if "--ignore-query" in self.case:
             return url.partition("?")[0]
         return url.replace("&sig=secret-query", "") if "--key-ignore" in self.case else url

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dimensions import COMMANDS
-from pictures import EXTENSIONS, Pictures
+from pictures import Pictures
 from place import SHAPES, Place
 from world import World, make_certificates
 
@@ -214,12 +214,15 @@ class Worker:
         place.prepare(fill)
         lock = place.root / "im.lock"
         seen.lock_before = lock.read_text() if lock.exists() else None
-        argv, environment = self.through(place, place.command())
-        run = lambda words, **more: self.kf_run(place, words, place.stdin, environment=environment, **more)  # noqa: E731
+
+        def run(words, **more):
+            words, environment = self.through(place, words)
+            return self.kf_run(place, words, place.stdin, environment=environment, **more)
+
+        argv = place.command()
         if case.get("command", "prefetch") != "fetch" and "--shards" not in case:
             options = [name for name in place.options if name not in UNDRY]
-            words, variables = self.through(place, place.command(options))
-            seen.dry = self.kf_run(place, [*words, "--dry-run"], place.stdin, environment=variables)
+            seen.dry = run([*place.command(options), "--dry-run"])
         elif case.get("command") == "fetch" and case.get("url") not in ("folder", "stdin"):
             seen.dry = self.kf_run(place, self.explaining(place))
         end = case.get("end", "normal")
@@ -264,7 +267,7 @@ class Worker:
             return words
         if "webp" in (place.case.get("--output"), place.case.get("--name")):
             words += ["--format", "webp"]
-        elif place.case.get("--output") == "file" and EXTENSIONS[place.items[0].kind] != "png":
+        elif place.case.get("--output") == "file":
             words += ["--format", "png"]
         return words
 
