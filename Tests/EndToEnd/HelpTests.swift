@@ -31,6 +31,21 @@ extension EndToEnd {
             for name in names { #expect(page.contains("  \(name.trimmingCharacters(in: .newlines))="), "\(name)") }
         }
 
+        @Test("The options of every command are there as JSON")
+        func dump() async throws {
+            let result = try await kf.run("help", "--json")
+            let lines = try result.outputLines.map { try JSONSerialization.jsonObject(with: Data($0.utf8)) }
+            let objects = lines.compactMap { $0 as? [String: Any] }
+            #expect(result.status == 0 && objects.count == lines.count)
+            #expect(objects.map { $0["name"] as? String } == (try await commands()).map { Optional($0) })
+            for object in objects {
+                let name = try #require(object["name"] as? String)
+                let options = try #require(object["options"] as? [[String: Any]]).compactMap { $0["name"] as? String }
+                let page = try await kf.run(["help"] + name.split(separator: " ").map(String.init))
+                #expect(!options.isEmpty && options.allSatisfy { page.output.contains("--\($0)") }, "\(name)")
+            }
+        }
+
         @Test("Brief help fits one screen, and long help has everything")
         func forms() async throws {
             let commands = try await commands()
