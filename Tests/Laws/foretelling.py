@@ -53,11 +53,10 @@ def deeds(seen, dry, run, is_explain):
         announced.setdefault((row.get("source"), row.get("line")), []).append(row)
     pinned = {"--hash", "--hash-column", "--lock"} & set(case)
     for key, rows in announced.items():
-        for row in rows:
+        for row in [part for row in rows for part in row.get("variants") or [row]]:
             word = row.get("next")
-            results = done.get(key)
-            if word is None or results is None:
-                results = results or []
+            name = row.get("name") or row.get("variant")
+            results = [result for result in done.get(key, ()) if name in (None, result.get("variant"))]
             if row.get("status") == "invalid":
                 if any(result["status"] in DELIVERED for result in results):
                     yield "invalid was announced, and the image came", str(key)

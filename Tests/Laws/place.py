@@ -200,14 +200,11 @@ class Place:
     def is_member(self):
         """Whether the origin knows the run by its secrets, and has a picture for it."""
         case = self.case
-        if case.get("guard") not in ("personal", "basic") and "--cert" not in case:
-            return False
         if self.is_local or case.get("url") == "redirect-other":
             return False  # The last hop is another origin.
-        return case.get("guard") is not None and (
-            case.get("--header") in ("key", "bearer") or case.get("url") == "userinfo" or case.get("list") and
-            "--headers-column" in case and False or any(
-                name in case for name in ("--user", "--netrc", "--cookie-jar"))) or "--cert" in case
+        tells = case.get("--header") in ("key", "bearer") or case.get("url") == "userinfo" or any(
+            name in case for name in ("--user", "--netrc", "--cookie-jar"))
+        return "--cert" in case or case.get("guard") in ("personal", "basic") and tells
 
     def names(self):
         def url(party):
@@ -257,7 +254,7 @@ class Place:
         words = COMMANDS[self.case["then"]]
         for key, text in self.names().items():
             words = [word.replace("{" + key + "}", text) for word in words]
-        return words + ([] if "--cache-dir" in words else ["--cache-dir", "c"]) + ([] if "dupes" in words and False else ["--json"])
+        return [*words, *(() if "--cache-dir" in words else ("--cache-dir", "c")), "--json"]
 
     # -- The world
 

@@ -1,5 +1,4 @@
 """The law of rest: the same run again asks only what freshness demands, makes nothing and writes nothing."""
-from place import SHAPES
 from truth import DELIVERED, STALE, trusted_places
 
 # With these a run stores nothing, or less than it needs again (UsingTheCache, kf help fetch).
@@ -16,8 +15,6 @@ def judge(seen):
         return
     good = {key: rows for key, rows in by_key(first).items() if all(row["status"] in DELIVERED for row in rows)}
     later = by_key(second)
-    if first.status == 0 and second.status not in (0,) and not is_unstored(case) and case.get("answer", "ok").startswith("status"):
-        pass
     for key, rows in good.items():
         again = later.get(key)
         if again is None:
@@ -59,8 +56,6 @@ def compare(seen, one, other):
     if status not in DELIVERED:
         if status == "failed" and (may_change or is_unstored(case) or may_ask(case) and case.get("answer")):
             return
-        if pinned_later(seen):
-            return
         yield (f"what was {one['status']} is {status} in the second run",
                f"{source}: {one['status']}, then {status}: {other.get('error')}")
         return
@@ -79,10 +74,6 @@ def confirms(seen):
     return case.get("validator") != "none" and not {"--force-refresh", "--alternative", "--retry-failed"} & set(case) and (
         case.get("answer", "ok") in ("ok", "slow")) and not (case.get("url") or "").startswith("redirect") and (
         "--mirror" not in case) and "--remote" not in case and case.get("headers") not in ("no-store", "vary-star", "vary", "cookie")
-
-
-def pinned_later(seen):
-    return "--lock" in seen.case and seen.case.get("--lock") == "new" and False
 
 
 def unstored_pin(seen, row):
@@ -122,5 +113,3 @@ def requests(seen):
             yield "the second run uploads again", request.target
             return
 
-
-_ = SHAPES

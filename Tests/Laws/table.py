@@ -38,7 +38,7 @@ class Table:
         commands = {}
         for name in dict.fromkeys(re.findall(r"^\.SS \"kf ((?:cache )?\w+)", manual, re.M)):
             options = re.findall(
-                r"^  (?:-\S, |    )--([\w.-]+)(?: (\[?[^\s\]]+\]?))?(?:\s{2,}|$)", self.say("help", *name.split()), re.M)
+                r"^  (?:-\S, |    )--([\w.-]+)(?: (\S+(?: \S+)*))?(?:\s{2,}|$)", self.say("help", *name.split()), re.M)
             none = {"excludes": set(), "variable": None}
             commands[name] = {
                 "--" + option: {"value": value or None,

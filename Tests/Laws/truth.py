@@ -4,12 +4,10 @@ import base64
 import re
 
 from pictures import sha256
-from place import SHAPES
 
 DELIVERED = {"memory", "disk", "cached", "pinned", "remote", "derived", "revalidated", "fetched", "stale", "exported"}
 # "An expired image of the origin may serve": with these an old picture is no fault while the origin has a new one.
 STALE = {"--stale-while-revalidate", "--offline"}
-REPORTS = {"rows.csv", "rows.jsonl", "failed", "dropped", "page.html", "page.json", "report.html"}
 
 
 def lock_lines(text):
@@ -85,17 +83,13 @@ def allowed(seen, run, item):
         return {pinned}
     if place.is_local:
         return {sha256(item.versions[place.now])}
-    if case.get("end") == "twice" and run in (seen.first, seen.twin):
-        pass
     now = arrived(seen, run, item)
     earlier = held_before(seen, item) | of_remote(seen, item)
     if run not in (seen.first, seen.twin):
         earlier |= arrived(seen, seen.first, item) | (arrived(seen, seen.second, item) if seen.second else set())
     if "--alternative" in case:
-        label = case["--alternative"]
-        asked = any(request.path.endswith("/alt.png") and request.picture for request in run.requests)
-        if label == "file" or asked:
-            now = now | {sha256(place.alternative)}
+        if not now:
+            return earlier | {sha256(place.alternative)}
     is_stale_allowed = bool(STALE & set(case)) or "--only-from-cache" in case and "--stale-if-error" in case
     if was_misled(run, item) and not is_stale_allowed:
         return now
@@ -285,7 +279,7 @@ def lock(seen):
     lost = set(before) - set(after)
     if lost and ("--prune-lock" not in case or lost & named or case.get("list") == "empty" or case.get("list") == "invalid"
                  or case.get("through")):
-        why = case.get("list") or case.get("through") or "plain"
+        why = case.get("through") or (case["list"] if case.get("list") in ("empty", "invalid") else "plain")
         yield f"a lock loses lines ({why})", f"lost: {', '.join(sorted(lost))}"
     # "Accept images only with their hashes in FILE": an overlay is a part of the image.
     mark = place.world.url("overlay", "/mark.png", place.secure)
@@ -317,5 +311,3 @@ def cache(seen):
             what = short(describe(seen, entry["sha256"]))
             yield f"the cache has {what} under the URL", f"{entry['key']} has {describe(seen, entry['sha256'])}"
 
-
-_ = SHAPES
