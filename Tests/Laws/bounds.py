@@ -34,7 +34,8 @@ def judge(seen):
         yield "verify finds damage", str({name: count for name, count in total["counts"].items() if count})
     if total is None and seen.verify.status not in (0, 1):
         yield "verify cannot look", seen.verify.error
-    if case.get("then") and seen.following.status == 2 and "it names no image" not in seen.following.error:
+    if case.get("then") and seen.following.status == 2 and not (
+            "it names no image" in seen.following.error or "obeys the command line only" in seen.following.error):
         yield f"{case['then']} is a usage error", seen.following.error
     yield from following(seen)
 

@@ -2,7 +2,7 @@
 import itertools
 import random
 
-from dimensions import DEFAULTS, DIMENSIONS, problem
+from dimensions import DEFAULTS, DIMENSIONS, QUIET, problem
 
 WIDTH = 8  # Values of a case that are not defaults. More of them hide each other.
 WIDTH_SPOILT = 5
@@ -56,6 +56,7 @@ class Cover:
         self.items = [(name, label) for name, values in DIMENSIONS.items() for label in values]
         pairs = [tuple(sorted(pair)) for pair in itertools.combinations(self.items, 2) if pair[0][0] != pair[1][0]]
         self.generator.shuffle(pairs)
+        pairs.sort(key=lambda pair: sum(name in QUIET for name, _ in pair))
         self.left = dict.fromkeys(pairs)
         self.impossible = 0
         self.covered = self.gain = 0

@@ -254,6 +254,12 @@ WORLD["then"] = {name: V(**({"--remote": "own"} if "push" in name else {"remote"
                  for name in COMMANDS}
 
 DIMENSIONS = {**WORLD, **OPTIONS}
+# What changes no image, no request and no file, or hardly any: the pairs of these come last.
+QUIET = {
+    "--background", "--color", "--create-dirs", "--deadline", "--first-frame", "--fsync", "--http1.1", "--input-format", "--jobs",
+    "--limit-rate", "--max-memory", "--max-per-host", "--max-process-time", "--max-time", "--ordered", "--progress", "--quality",
+    "--quiet", "--rate", "--remote-wait", "--retry-delay", "--safe-names", "--scale", "--shard-by", "--speed", "--srcset-sizes",
+    "--srcset-url", "--srgb", "--timeout", "--user-agent", "--verbose", "then"}
 # One value of a dimension is the default, which a case does not name.
 DEFAULTS = {"command": "prefetch", "body": "png"}
 

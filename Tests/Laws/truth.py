@@ -58,6 +58,9 @@ def held_before(seen, item):
     """What the cache has of an item before the first run, that it may serve while it is fresh."""
     place, state = seen.place, seen.case.get("state")
     version = {"liar": "liar", "others": None, None: None}.get(state, "v0")
+    if state == "others" and ({"--key", "--key-column"} & set(seen.case) or seen.case.get("url") == "userinfo"):
+        # A key is for all users, and user info in a URL beats -u.
+        return {sha256(item.versions[name]) for name in ("v0", "eve")}
     if version is None or state == "layer" and "--cache-from" not in seen.case:
         return set()
     right = sha256(item.versions["member" if place.is_member else "v0"])
@@ -228,6 +231,8 @@ def files(seen):
             if name.endswith(("-shm", "-wal")):
                 continue  # Readers of an index that others write share these.
             is_remote = top == "shared" and "--remote-write" in case
+            if top == "home" and case.get("through") == "config":
+                continue
             if top == "c" or is_remote and run is not seen.dry or name in reports and run is not seen.dry:
                 continue
             if run is seen.dry:
