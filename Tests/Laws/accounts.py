@@ -136,7 +136,9 @@ def requests(seen, run):
             bound *= 2
         if number > bound:
             what = "an overlay" if party == "overlay" else f"the {party}"
-            why = "a repeated URL" if case.get("sources") in ("repeated", "many") else fails
+            why = fails
+            if case.get("sources") in ("repeated", "many"):
+                why = "a repeated URL" + (f", --store {case['--store']}" if "--store" in case else "")
             yield (f"{what} is asked too often ({why})", f"{number} requests of {target}, at most {bound}: {case.get('answer', 'ok')}")
     done = [row for row in run.rows if row.get("status") == "fetched"]
     for row in done:

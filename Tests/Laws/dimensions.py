@@ -184,7 +184,7 @@ FIXED = {"--cache-dir": "the place of each case", "--json": "the rows are read",
 WORLD = {
     "command": {name: V() for name in ("prefetch", "fetch", "pull")},
     "sources": {
-        "several": V(), "repeated": V(command="prefetch"), "many": V(limits="descriptors", command="prefetch")},
+        "several": V(), "repeated": V(command="prefetch"), "many": V(command="prefetch")},
     "url": {
         "query": V(), "dotdot": V(), "userinfo": V(), "redirect": V(), "redirect-other": V(), "redirect-private": V(),
         "file": V(spoils=True), "data": V(spoils=True), "folder": V(command="fetch", spoils=True),
@@ -216,7 +216,7 @@ WORLD = {
         "forged": V(**{"--remote": "own", "--process": "flip resize"})},
     "tls": {"plain": V(), "optional": V(), "required": V(**{"--cert": "both apart"})},
     "list": {name: V(command="prefetch pull") for name in ("csv", "tsv", "jsonl", "gz", "stdin", "empty", "invalid")},
-    "limits": {"descriptors": V()},
+    "limits": {"descriptors": V(sources="many", command="prefetch")},
     "end": {name: V() for name in ("sigterm", "kill", "twice")},
     "through": {name: V() for name in ("environment", "config")},
     "then": {},  # Filled from COMMANDS.
