@@ -53,6 +53,9 @@ extension KingfisherManager {
             guard let stale = asking.stale else {
                 return fail(job, .responseError(reason: .invalidHTTPStatusCode(response.status)), &turn)
             }
+            guard response.confirms(stale.entry.etag, stale.entry.lastModified) else {
+                return askWhole(job, asking, &turn)
+            }
             renew(stale, asking, job, response, flight, &turn)
         case .success(.stored):
             // Another process has stored the image while this one waited for its turn.

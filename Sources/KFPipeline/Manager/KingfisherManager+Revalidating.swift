@@ -49,7 +49,6 @@ extension KingfisherManager {
         let entry = stale.file.entry
         let origin = OriginFacts(response, confirming: entry, retrieval, now: cache.now)
         var renewal = retrieval.renewal(by: origin, now: cache.now)
-        renewal.etag = response.etag
         renewal.lastModified = response.lastModified
         renewal.freshness = retrieval.freshness(of: origin, retrieval.wantsOriginal ? HeaderLines(nil) : entry.ownLines)
         var ending = ImageEnding(retrieval, asked: job.asked, .revalidated, .file(stale.file), origin: origin)
@@ -72,6 +71,13 @@ extension KingfisherManager {
         }
     }
 
+    /// Repeats the request without its condition.
+    func askWhole(_ job: ImageJob, _ asking: Asking, _ turn: inout Turn) {
+        var again = asking
+        again.isUnconditional = true
+        if job.enter(.fetching(again)) { turn.jobs.append(job) }
+    }
+
     /// Continues when the renewal has been written to the index, or has failed.
     func conclude(
         _ renewal: StoreOrder, _ asking: Asking, _ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn
@@ -80,9 +86,7 @@ extension KingfisherManager {
         switch renewal.outcome {
         case .success(nil)?, nil:
             // The confirmed entry no longer exists.
-            var again = asking
-            again.isUnconditional = true
-            if job.enter(.fetching(again)) { turn.jobs.append(job) }
+            askWhole(job, asking, &turn)
         case .success(_?)?: giveRenewed(job, ending, stale, nil, &turn)
         case .failure(let error)?: giveRenewed(job, ending, stale, error, &turn)
         }

@@ -24,7 +24,7 @@ struct OriginFacts: Sendable {
     init(_ response: ResponseFacts, confirming entry: Entry, _ retrieval: Retrieval, now: Timestamp) {
         let lines = HeaderLines(entry.freshness).ofResponse.updated(by: response.freshness)
         self.init(
-            response, lines, response.etag ?? entry.etag, response.lastModified ?? entry.lastModified, retrieval, now)
+            response, lines, entry.etag, response.lastModified ?? entry.lastModified, retrieval, now)
     }
 
     private init(

@@ -2,8 +2,8 @@
 extension Connection {
     private static let renewEntry = Query(
         """
-        UPDATE entries SET ttl = ?2, extending = ?3, etag = coalesce(?4, etag), last_modified = coalesce(?5, last_modified),
-        freshness = ?6 WHERE id = ?1
+        UPDATE entries SET ttl = ?2, extending = ?3, last_modified = coalesce(?4, last_modified), freshness = ?5
+        WHERE id = ?1
         """)
     private static let renewTimes = Query("UPDATE times SET accessed = max(accessed, ?2), expires = ?3 WHERE id = ?1")
 
@@ -11,7 +11,7 @@ extension Connection {
     func renew(row: Int64, _ renewal: EntryRenewal, now: Timestamp) throws(StorageError) {
         try run(
             Self.renewEntry, row, renewal.expiration.timeToLive(from: now), Self.column(renewal.extending, now: now),
-            renewal.etag, renewal.lastModified, renewal.freshness)
+            renewal.lastModified, renewal.freshness)
         guard let old = try expiry(row: row) else { return }
         let new = renewal.expiration.expiry(from: now).milliseconds
         try run(Self.renewTimes, row, now.milliseconds, new)

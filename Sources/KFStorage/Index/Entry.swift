@@ -247,8 +247,7 @@ package enum IndexedEntry: Sendable {
 package struct EntryRenewal: Sendable {
     package var expiration: StorageExpiration
     package var extending: ExpirationExtending
-    /// The new validators; nil keeps the present one.
-    package var etag: String?
+    /// The new date of the last change; nil keeps the present one. An ETag belongs to its bytes and never changes.
     package var lastModified: String?
     package var freshness: String?
 

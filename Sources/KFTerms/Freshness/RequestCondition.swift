@@ -37,6 +37,19 @@ package struct RequestCondition: Hashable, Sendable {
     }
 }
 
+extension ResponseFacts {
+    /// Returns whether a 304 confirms bytes with these validators (RFC 9111, 4.3.4). One that names another ETag, or another
+    /// date where no ETags can be compared, is about other bytes.
+    package func confirms(_ etag: String?, _ lastModified: String?) -> Bool {
+        if let etag, let own = self.etag { return Self.opaque(own) == Self.opaque(etag) }
+        guard let lastModified, let own = self.lastModified, own != lastModified else { return true }
+        return HTTPDate.parse(own).map { $0 == HTTPDate.parse(lastModified) } ?? false
+    }
+
+    /// Returns an ETag without the mark of a weak one: the comparison of If-None-Match (RFC 9110, 13.1.2).
+    private static func opaque(_ etag: String) -> Substring { etag.hasPrefix("W/") ? etag.dropFirst(2) : etag[...] }
+}
+
 extension HeaderLines {
     private static let placeName = "kf-url"
 

@@ -1,4 +1,5 @@
 import KFNetwork
+import KFStorage
 import Support
 import Testing
 
@@ -50,6 +51,52 @@ struct RevalidationTests {
         fixture.advance(seconds: 9)
         #expect(try await get(fixture, options()) == .disk)
         #expect(transport.requests.count == 2)
+    }
+
+    @Test(
+        "A 304 with another validator is answered by a whole request",
+        arguments: [
+            ([("ETag", "\"1\"")], [("ETag", "\"2\"")]), ([("ETag", "\"1\"")], [("ETag", "W/\"2\"")]),
+            ([("Last-Modified", monday)], [("Last-Modified", tuesday)]),
+            ([("ETag", "\"1\""), ("Last-Modified", monday)], [("Last-Modified", tuesday)]),
+            ([("Last-Modified", monday)], [("Last-Modified", "yesterday")]),
+        ] as [([(String, String)], [(String, String)])])
+    func relabelled(_ first: [(String, String)], _ second: [(String, String)]) async throws {
+        let old = try picture(first.map { (name: $0.0, value: $0.1) })
+        let new = ScriptedTransport.Answer(headers: second.map { (name: $0.0, value: $0.1) }, body: old.body)
+        let transport = ScriptedTransport { request, number in
+            if number == 0 { return old }
+            return request.isConditional ? .init(status: 304, headers: new.headers) : new
+        }
+        let fixture = try ManagerFixture(transport: transport)
+        _ = try await fixture.get(options())
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, options()) == .fetched)
+        #expect(transport.requests.map(\.isConditional) == [false, true, false])
+        let entry = try #require(try fixture.manager.cache.storage()?.entry(for: EntryKey(key: Self.source)))
+        #expect(entry.etag == second.first { $0.0 == "ETag" }?.1)
+    }
+
+    private static let monday = "Mon, 07 Nov 1994 08:49:37 GMT"
+    private static let tuesday = "Tue, 08 Nov 1994 08:49:37 GMT"
+
+    @Test(
+        "A 304 confirms by the same validator, and never changes an ETag",
+        arguments: [
+            ([("ETag", "W/\"1\"")], [("ETag", "\"1\"")]), ([("ETag", "\"1\"")], [("ETag", "W/\"1\"")]),
+            ([("ETag", "\"1\""), ("Last-Modified", monday)], [("ETag", "\"1\""), ("Last-Modified", tuesday)]),
+            ([("Last-Modified", monday)], [("Last-Modified", "Monday, 07-Nov-94 08:49:37 GMT")]),
+            ([("Last-Modified", monday)], [("ETag", "\"1\"")]), ([("ETag", "\"1\"")], []),
+        ] as [([(String, String)], [(String, String)])])
+    func confirmed(_ first: [(String, String)], _ second: [(String, String)]) async throws {
+        let picture = try picture(first.map { (name: $0.0, value: $0.1) })
+        let transport = confirming(picture, second.map { (name: $0.0, value: $0.1) })
+        let fixture = try ManagerFixture(transport: transport)
+        _ = try await fixture.get(options())
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, options()) == .revalidated)
+        let entry = try #require(try fixture.manager.cache.storage()?.entry(for: EntryKey(key: Self.source)))
+        #expect(entry.etag == first.first { $0.0 == "ETag" }?.1)
     }
 
     @Test("An image without validators is fetched again")
