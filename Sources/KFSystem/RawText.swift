@@ -1,7 +1,7 @@
 import CSystem
 import Glibc
 
-/// Lossless conversion of bytes that may not be UTF-8 (paths, arguments, URLs) to `String` and back.
+/// Lossless conversion of bytes that may not be UTF-8 (paths, arguments, URLs, header values) to `String` and back.
 ///
 /// Each invalid byte becomes one scalar in U+10FF80...U+10FFFF, the end of the last private-use plane. A valid scalar
 /// of that range is escaped byte by byte as well, so that the conversion is reversible.
@@ -33,6 +33,8 @@ package enum RawText {
     }
 
     package static func decode(_ bytes: [UInt8]) -> String { bytes.withUnsafeBufferPointer { decode($0) } }
+
+    package static func decode(_ bytes: ArraySlice<UInt8>) -> String { bytes.withUnsafeBufferPointer { decode($0) } }
 
     /// The command-line arguments after the program's name. `CommandLine.arguments` would replace bytes that are not
     /// UTF-8.
@@ -94,7 +96,9 @@ package enum RawText {
     }
 
     /// Returns whether a scalar of the last private-use plane may occur: its first byte, 0xf4, is otherwise rare.
-    private static func mayHoldEscape(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool { bytes.contains(0xf4) }
+    private static func mayHoldEscape(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        bytes.baseAddress.map { memchr($0, 0xf4, bytes.count) != nil } ?? false
+    }
 }
 
 extension String {
@@ -105,7 +109,7 @@ extension String {
         return found ?? utf8.contains(byte)
     }
 
-    /// Calls `body` with the path's original bytes as a C string, for a system call.
+    /// Calls `body` with the original bytes of a path or a header line as a C string.
     package func withPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         if RawText.isPlain(self) { return withCString(body) }
         return (RawText.bytes(self).map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { buffer in

@@ -53,6 +53,24 @@ extension EndToEnd {
             #expect(server.requests.count == 3)
         }
 
+        @Test("Validators and headers go out with the bytes that came")
+        func otherBytes() async throws {
+            let tag = Array("\"a".utf8) + [0xe9, 0x22]
+            let server = try FaultServer { [picture] request in
+                // The helper reads such a byte as U+FFFD.
+                if request.header("If-None-Match") == "\"a\u{fffd}\"" { return [.head("HTTP/1.1 304 Not Modified")] }
+                let head = "HTTP/1.1 200 OK\r\nContent-Length: \(picture.count)\r\nETag: "
+                return [.send(Array(head.utf8) + tag + Array("\r\n\r\n".utf8) + picture)]
+            }
+            let url = server.url("/a.png")
+            #expect(try await fetch(url).status == 0)
+            let second = try await kf.shell("\"$1\" fetch --json --revalidate -H $'X-A: \\xe9' \"$2\"", url)
+            #expect(second.status == 0 && server.requests.last?.header("X-A") == "\u{fffd}", "\(second)")
+            #expect(try await fetch(url, "--revalidate", "--json").item().status == "revalidated")
+            #expect(
+                try await kf.run("cache", "ls", "--json").objects().allSatisfy { $0["etag"] as? String == "\"a%E9\"" })
+        }
+
         @Test("A prefetch reports a remembered failure without a request")
         func prefetched() async throws {
             let server = try FaultServer { _ in reply(["Cache-Control: max-age=600"], [], status: "410 Gone") }

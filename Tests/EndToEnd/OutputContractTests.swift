@@ -89,6 +89,22 @@ extension EndToEnd {
             #expect(missing.errors == "kf: \\xfe.png: No such file or directory [5003]\n", "\(missing)")
         }
 
+        @Test(
+            "Copies keep the bytes of file names",
+            arguments: [
+                ("", "im\\xe9ge.png"), ("--name {name}", "im\\xe9ge.png"), ("--name {path}", "d\\xff/im\\xe9ge.png"),
+                ("--name x-{stem}.{ext}", "x-im\\xe9ge.png"), ("--safe-names", "im_ge.png"),
+            ])
+        func copies(options: String, name: String) async throws {
+            let result = try await kf.shell(
+                """
+                mkdir $'d\\xff' && mv a.png $'d\\xff/im\\xe9ge.png' && "$1" fetch -q . -P out \(options) --create-dirs &&
+                cmp b.png $'out/\(name)' && "$1" prefetch -q --allow-local <(ls -d $'d\\xff/im\\xe9ge.png') -P list &&
+                cmp b.png $'list/im\\xe9ge.png'
+                """)
+            #expect(result.status == 0 && result.errors == "", "\(result)")
+        }
+
         @Test("Every output replaces a link and keeps its target")
         func links() async throws {
             try kf.home.write("list", "a.png\nmissing.png\n")

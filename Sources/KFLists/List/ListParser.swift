@@ -194,7 +194,7 @@ struct ListParser {
                 let path = try LocalFileImageDataProvider.path(of: text)
                 return .provider(try LocalFileImageDataProvider(path: path, cacheKey: key))
             }
-            return .url(try RequestURL(text), key: key)
+            return .url(try RequestURL(RawText.percentEscaped(text)), key: key)
         }
     }
 

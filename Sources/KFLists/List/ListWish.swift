@@ -21,7 +21,10 @@ struct ListWish {
         func text(_ column: Int) -> String? {
             guard column < fields.count else { return nil }
             let field = column == columns.roles.url ? fields[column].trimmed : fields[column]
-            return field.isEmpty ? nil : PercentCoding.text(field)
+            if field.isEmpty { return nil }
+            // Paths and values of headers keep their bytes.
+            return [columns.roles.url, columns.roles.headers].contains(column)
+                ? RawText.decode(field) : PercentCoding.text(field)
         }
         let wish = try Self(columns.roles, { [text($0)] }) { column throws(ListProblem) in
             try text(column).map { (lines) throws(ListProblem) in try Self.headers(lines) } ?? []

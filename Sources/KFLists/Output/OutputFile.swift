@@ -160,11 +160,11 @@ package enum OutputName {
         return kept(String(name[..<dot]), isSafe) + "." + kept(String(name[scalars.index(after: dot)...]), isSafe)
     }
 
-    /// Returns the stem with all characters that file systems allow; with `isSafe`, as `safe` does. Slashes, control and
-    /// invisible characters become `_`, and so does a tilde at the beginning.
+    /// Returns the stem with all characters that file systems allow, and bytes that are not UTF-8; with `isSafe`, as `safe`
+    /// does. Slashes, control and invisible characters become `_`, and so does a tilde at the beginning.
     static func kept(_ stem: String, _ isSafe: Bool) -> String {
         if isSafe { return safe(stem) }
-        let name = cut(stem) { $0 != "/" && VisibleText.isHarmless($0) }
+        let name = cut(stem) { $0 != "/" && (VisibleText.isHarmless($0) || RawText.byte(of: $0) != nil) }
         return name.unicodeScalars.first == "~" ? "_" + String(name.unicodeScalars.dropFirst()) : name
     }
 
@@ -182,10 +182,11 @@ package enum OutputName {
 
     /// Returns the stem with `_` for what is not `kept`, not too long, and without dots at the beginning.
     private static func cut(_ stem: String, _ kept: (Unicode.Scalar) -> Bool) -> String {
-        var result = ""
+        var (result, length) = ("", 0)
         for scalar in stem.unicodeScalars {
             let next: Unicode.Scalar = kept(scalar) ? scalar : "_"
-            if result.utf8.count + UTF8.width(next) > longestStem { break }
+            length += RawText.byte(of: next) == nil ? UTF8.width(next) : 1
+            if length > longestStem { break }
             result.unicodeScalars.append(next)
         }
         // Compares scalars: a dot with a combining accent is another Character, and still a dot for the file system.

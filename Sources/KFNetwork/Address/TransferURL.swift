@@ -45,7 +45,8 @@ struct TransferURL: Equatable {
         _ base: String?, _ text: String, host: String?, _ parts: inout kf_url
     ) throws(TransferError) {
         kf_url_free(&parts)
-        switch kf_url_parse(base, text, host, &parts) {
+        // libcurl encodes each byte outside ASCII: a Location in Latin-1 is asked for as the server wrote it.
+        switch text.withPath({ kf_url_parse(base, $0, host, &parts) }) {
         case KF_URL_OK: break
         case KF_URL_NO_MEMORY: throw .engine(detail: "out of memory")
         default: throw .invalidURL

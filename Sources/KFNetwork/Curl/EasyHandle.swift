@@ -1,4 +1,5 @@
 import CCurl
+import KFSystem
 
 /// A libcurl easy handle, with the memory that its options refer to. Confined to the I/O thread.
 final class EasyHandle {
@@ -201,7 +202,7 @@ final class EasyHandle {
 
     func set(_ option: CURLoption, _ value: String) throws(TransferError) {
         // As an argument, the string would be copied to an array first.
-        try check(value.withCString { kf_easy_set_string(pointer, option, $0) })
+        try check(value.withPath { kf_easy_set_string(pointer, option, $0) })
     }
 
     // MARK: The request
@@ -217,7 +218,9 @@ final class EasyHandle {
         headerList = nil
         defer { kf_list_free(old) }
         for line in lines {
-            guard let list = kf_list_append(headerList, line) else { throw .engine(detail: "out of memory") }
+            guard let list = line.withPath({ kf_list_append(headerList, $0) }) else {
+                throw .engine(detail: "out of memory")
+            }
             headerList = list
         }
         try check(kf_easy_set_pointer(pointer, CURLOPT_HTTPHEADER, headerList))

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// A file that an option names and libcurl reads whole, on the thread of all transfers.
 enum OptionFile {
@@ -11,12 +12,12 @@ enum OptionFile {
     static func check(_ path: String, _ what: String) throws(TransferError) {
         var status = stat()
         // libcurl reports that the file is missing.
-        if stat(path, &status) == 0 { try check(status, path, what) }
+        if path.withPath({ stat($0, &status) }) == 0 { try check(status, path, what) }
     }
 
     /// An empty path is `~/.netrc`.
     static func check(netrc path: String) throws(TransferError) {
-        let home = getenv("HOME").map { String(cString: $0) } ?? ""
+        let home = getenv("HOME").map { RawText.decode($0) } ?? ""
         try check(path.isEmpty ? "\(home)/.netrc" : path, "netrc file")
     }
 

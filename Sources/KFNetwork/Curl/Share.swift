@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import KFSystem
 
 /// Data that the handles of one thread share: resolved names, and the cookies of a jar.
 final class Share {
@@ -25,7 +26,7 @@ final class Share {
     /// Makes the jar if it does not exist, for its owner only. libcurl keeps that mode, and reports no failure when it
     /// writes: it makes a temporary file beside the jar and renames it.
     private static func prepare(_ path: String) throws(TransferError) {
-        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
+        let file = path.withPath { open($0, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600) }
         guard file >= 0 else { throw .engine(detail: "cookie jar \(path): \(String(cString: strerror(errno)))") }
         defer { close(file) }
         // libcurl would wait for a writer of a FIFO, and with it every transfer of the engine.
@@ -42,7 +43,7 @@ final class Share {
         // Nothing can fail here but an allocation, and then the cookies are lost.
         _ = kf_easy_set_pointer(handle, CURLOPT_SHARE, pointer)
         // libcurl takes "-" for a standard stream.
-        _ = kf_easy_set_string(handle, option, cookieJar == "-" ? "./-" : cookieJar)
+        _ = (cookieJar == "-" ? "./-" : cookieJar).withPath { kf_easy_set_string(handle, option, $0) }
         _ = kf_easy_set_string(handle, CURLOPT_COOKIELIST, command)
         // Its end would write the jar once more.
         if option == CURLOPT_COOKIEJAR { _ = kf_easy_set_pointer(handle, option, nil) }

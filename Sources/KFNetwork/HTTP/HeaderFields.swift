@@ -1,7 +1,11 @@
+import KFSystem
+
 /// The fields of a response head in their order: one block of bytes, and the place of each field in it. Names are
 /// case-insensitive.
 ///
-/// Values are decoded on access, because a response for a small file needs only three or four of about ten fields.
+/// Values are decoded on access, because a response for a small file needs only three or four of about ten fields. Those of a
+/// `FieldName` keep bytes that are not UTF-8 (`RawText`), because validators and locations are sent back. The others are for
+/// readers: Latin-1, the historical reading of RFC 9110 (5.5).
 package struct HeaderFields: Sendable, Equatable {
     private struct Field: Equatable {
         let name: FieldName
@@ -33,12 +37,9 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// Returns the values of a name in order, one per field.
     package func all(_ name: String) -> [String] {
-        let known = FieldName(name.utf8.span)
-        if known != .other { return all(known) }
-        return fields.compactMap { field in
-            guard field.name == .other else { return nil }
+        fields.compactMap { field in
             let other = bytes.span.extracting(field.nameRange.offsets)
-            return other.isSame(as: name.utf8.span) ? text(field.value.offsets) : nil
+            return other.isSame(as: name.utf8.span) ? shown(field.value.offsets) : nil
         }
     }
 
@@ -61,10 +62,9 @@ package struct HeaderFields: Sendable, Equatable {
         return false
     }
 
-    /// The names as they were sent, with their values. A value that is not valid UTF-8 is read as Latin-1, the
-    /// historical reading of RFC 9110 (5.5), so that no byte is lost.
+    /// The names as they were sent, with their values.
     package var pairs: [(name: String, value: String)] {
-        fields.map { (text($0.nameRange.offsets), text($0.value.offsets)) }
+        fields.map { (shown($0.nameRange.offsets), shown($0.value.offsets)) }
     }
 
     /// Returns the fields of some names as lines, `name: value` with the name in lower case, by the order of the names.
@@ -140,9 +140,12 @@ package struct HeaderFields: Sendable, Equatable {
         return number
     }
 
-    package func text(_ range: Range<Int>) -> String {
-        let span = bytes.span.extracting(range)
-        if let valid = try? UTF8Span(validating: span) { return String(copying: valid) }
+    /// Returns bytes as text that keeps those that are not UTF-8.
+    package func text(_ range: Range<Int>) -> String { RawText.decode(bytes[range]) }
+
+    private func shown(_ range: Range<Int>) -> String {
+        let text = text(range)
+        if RawText.isPlain(text) { return text }
         return String(String.UnicodeScalarView(bytes[range].lazy.map { Unicode.Scalar($0) }))
     }
 }

@@ -36,6 +36,18 @@ struct RedirectTests {
         #expect(via.map(\.givesCredentials) == [false, true])
     }
 
+    @Test("A Location is asked for with the bytes that came", arguments: [[0xe9], [0xc3, 0xa9]] as [[UInt8]])
+    func otherBytes(_ bytes: [UInt8]) async throws {
+        let server = try FaultServer { request in
+            if request.path != "/a" { return [.reply()] }
+            let head = Array("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /im/l".utf8)
+            return [.send(head + bytes + Array(".png?é\r\n\r\n".utf8))]
+        }
+        #expect(await fetch(server.url("/a")).body == "hello")
+        let escapes = bytes.map { "%" + String($0, radix: 16) }.joined()
+        #expect(server.requests.last?.path == "/im/l\(escapes).png?%c3%a9")
+    }
+
     @Test("A redirect loop ends at the limit") func loop() async throws {
         let server = try FaultServer { _ in [redirect(to: "/again", status: 302)] }
         let fetched = await fetch(server.url()) { $0.options.maxRedirects = 3 }

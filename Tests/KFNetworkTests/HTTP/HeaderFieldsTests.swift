@@ -1,3 +1,4 @@
+import KFSystem
 import Testing
 
 @testable import KFNetwork
@@ -34,6 +35,13 @@ struct HeaderFieldsTests {
         let latin = try parse([Array("A: caf".utf8) + [0xe9, 0x0d, 0x0a]])
         #expect(latin["A"] == "café")
         #expect(try parse("A: café")["a"] == "café")
+    }
+
+    @Test("Validators keep their bytes") func bytes() throws {
+        let fields = try parse([Array("ETag: \"".utf8) + [0xe9, 0xf4, 0x8f, 0xbe, 0x80, 0x22, 0x0d, 0x0a]])
+        let tag = try #require(fields[.etag])
+        #expect(RawText.bytes(tag) == [0x22, 0xe9, 0xf4, 0x8f, 0xbe, 0x80, 0x22])
+        #expect(fields.lines(of: [.etag]) == "etag: \(tag)" && fields.all("ETag").first?.hasPrefix("\"é") == true)
     }
 
     @Test(
