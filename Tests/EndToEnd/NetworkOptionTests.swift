@@ -64,6 +64,32 @@ import Testing
         }
     }
 
+    @Test("A server that also serves strangers gets the certificate at once", arguments: ["--http1.1", "--no-http1.1"])
+    func optionalCertificate(version: String) async throws {
+        let certificates = try await TestCertificates.shared
+        let good = certificates.identity(.wrongHost)
+        let files = try TemporaryDirectory()
+        try files.write("SUCCESS/a.png", Data(body))
+        try files.write("NONE/a.png", FixturesDirectory.named("png/grey.png").data)
+        let server = try FileServer(
+            files: files,
+            configuration: [
+                "ssl_client_certificate \(certificates.authority);", "ssl_verify_client optional;",
+                "location /own/ { alias \(files.url.path)/$ssl_client_verify/; }",
+            ],
+            identity: certificates.identity(.good))
+        let urls = ["a.png", "a.png?2"].map { server.secureURL("own/\($0)") }
+        let stranger = ["fetch", "-j", "1", "--json", "--cacert", certificates.authority, version] + urls
+        let own = stranger + ["--cert", good.certificate, "--cert-key", good.key]
+        for (arguments, ways) in [(own, "fetched"), (stranger, "fetched"), (own, "disk"), (stranger, "disk")] {
+            let items = try await kf.run(arguments).items()
+            #expect(
+                items.allSatisfy { $0.status == ways && ($0.bytes == body.count) == (arguments == own) }, "\(items)")
+        }
+        #expect(try await server.requests().count == 4)
+        #expect(try await kf.run(["cache", "path", urls[0], "--cert", "none.pem"]).status == 2)
+    }
+
     @Test("An alternative may be a file")
     func alternativeFile() async throws {
         let server = try FaultServer { _ in [.reply("404 Not Found", body: [])] }

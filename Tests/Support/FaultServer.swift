@@ -6,6 +6,7 @@ package final class FaultServer: Sendable {
     package typealias Script = @Sendable (FaultRequest) -> [FaultStep]
 
     private let listener: FaultListener
+    private let host: String
     private let script: Script
     private let bodies: @Sendable (FaultRequest) -> FaultBody
     private let asked = Mutex<[FaultRequest]>([])
@@ -18,6 +19,7 @@ package final class FaultServer: Sendable {
     ) throws {
         self.script = script
         self.bodies = bodies
+        host = address.allSatisfy { $0 == "." || $0.isNumber } && address != "0.0.0.0" ? address : "127.0.0.1"
         listener = try FaultListener(address, port: port)
         listener.start { [weak self] in self?.converse(on: $0) }
     }
@@ -29,7 +31,10 @@ package final class FaultServer: Sendable {
     /// A port for a server that a test stops: no other test's server listens there afterwards.
     package static func lastingPort() throws -> Int { try FaultSocket.freePort() }
 
-    package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+    /// `user` stands in front of the host, as `user:password`.
+    package func url(_ path: String = "/", user: String? = nil) -> String {
+        "http://\(user.map { "\($0)@" } ?? "")\(host):\(port)\(path)"
+    }
 
     /// Every request whose head was read, in order.
     package var requests: [FaultRequest] { asked.withLock { $0 } }

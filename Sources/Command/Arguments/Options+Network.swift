@@ -79,7 +79,7 @@ extension Options {
             }),
         secret: .userInfo, help: "Fallback, used when the source fails; another origin gets no credentials")
     static let onFailure = Option<String?>(
-        "on-failure", .network, value: "FILE", .one(.text(needs: "an image")),
+        "on-failure", .network, value: "FILE", .one(.text(needs: "an image")), secret: .userInfo,
         help: "Write this image in place of one that failed")
     static let allowFailures = Option(
         "allow-failures", .network, .flag, help: "End with 0 in place of 1 when images failed")
@@ -147,7 +147,7 @@ extension Options {
     }
     static let cert = Option<String?>(
         "cert", .network, value: "FILE", .one(.text), decidesEntry: true,
-        help: "Client certificate (PEM or .p12), for servers that ask for one")
+        help: "Client certificate (PEM or .p12), for the source's own origin if it asks for one")
     static let certKey = Option<String?>(
         "cert-key", .network, value: "FILE", .one(.text), help: "Private key of --cert, if its file has none")
     static let trustedHost = Option(

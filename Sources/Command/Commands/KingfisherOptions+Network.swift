@@ -21,7 +21,14 @@ extension KingfisherOptions {
         request.caFile = try arguments[Options.cacert]
         if let file = request.caFile { try Self.check(file, R_OK, for: Options.cacert.spec) }
         request.systemCAFile = Options.systemAuthorities(arguments.environment)
-        request.responderIdentity = try CertificateResponder(arguments)?.cacheIdentity
+        if let file = try arguments[Options.cert] {
+            try Self.check(file, R_OK, for: Options.cert.spec)
+            let key = try arguments[Options.certKey]
+            if let key { try Self.check(key, R_OK, for: Options.certKey.spec) }
+            request.clientCertificate = ClientCertificate(file: file, keyFile: key)
+        } else if try arguments[Options.certKey] != nil {
+            throw UsageError(message: "--cert-key needs --cert")
+        }
         if let trace = arguments.environment["TRACEPARENT"], TraceContext.isValid(trace),
             !request.headers.contains(where: { $0.name.lowercased() == "traceparent" })
         {
@@ -67,32 +74,6 @@ extension KingfisherOptions {
     static func check(_ path: String, _ mode: Int32, for option: OptionSpec) throws(UsageError) {
         guard path.withPath({ access($0, mode) }) != 0 else { return }
         throw UsageError(message: "--\(option.name): \(path): \(String(cString: strerror(errno)))")
-    }
-}
-
-/// Presents the client certificate of `--cert` to the servers that ask for one.
-final class CertificateResponder: AuthenticationChallengeResponsible {
-    private let certificate: ClientCertificate
-    /// Images that the certificate opens belong to its owner.
-    let cacheIdentity: String?
-
-    /// Nil without `--cert`.
-    init?(_ arguments: ParsedArguments) throws(UsageError) {
-        let (file, key) = (try arguments[Options.cert], try arguments[Options.certKey])
-        guard let file else {
-            if key != nil { throw UsageError(message: "--cert-key needs --cert") }
-            return nil
-        }
-        try KingfisherOptions.check(file, R_OK, for: Options.cert.spec)
-        if let key { try KingfisherOptions.check(key, R_OK, for: Options.certKey.spec) }
-        certificate = ClientCertificate(file: file, keyFile: key)
-        do throws(KingfisherError) { cacheIdentity = "cert-" + (try ImageCache.sha256(ofFile: file)) } catch {
-            throw UsageError(message: "--cert: \(error.message)")
-        }
-    }
-
-    func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer {
-        challenge.kind == .clientCertificate ? .useClientCertificate(certificate) : .performDefaultHandling
     }
 }
 

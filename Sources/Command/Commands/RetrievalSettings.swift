@@ -27,7 +27,6 @@ struct RetrievalSettings: Sendable {
     /// The image to write in place of one that failed.
     private let onFailure: String?
     private let allowsFailures: Bool
-    private let certificate: CertificateResponder?
     private let isReadOnly: Bool
     /// The kind of placeholder that each image gets beside it.
     let placeholder: ImagePlaceholder?
@@ -107,7 +106,6 @@ struct RetrievalSettings: Sendable {
         measures = try arguments[Options.measure]
         onFailure = try arguments[Options.onFailure]
         allowsFailures = try arguments[Options.allowFailures]
-        certificate = try CertificateResponder(arguments)
     }
 
     private static func lock(
@@ -192,6 +190,7 @@ struct RetrievalSettings: Sendable {
             do throws(KingfisherError) {
                 for var options in variants.map(\.options) {
                     options.filter = nil
+                    options.request = options.request.outsideScope
                     images.append(try await manager.retrieveImage(with: source, options: options))
                 }
                 return .success(images)
@@ -303,8 +302,7 @@ struct RetrievalSettings: Sendable {
         downloader.failuresToOpenCircuit = 10
         downloader.onHostRest = { waits.tell($0, $1) }
         let manager = KingfisherManager(cache: cache(common), downloader: ImageDownloader(downloader))
-        manager.downloader.authenticationChallengeResponder = certificate
-        Session.current.keep(manager, certificate)
+        Session.current.keep(manager)
         return manager
     }
 }

@@ -13,7 +13,7 @@ package final class Session: Sendable {
     let color = Mutex(ColorChoice.auto)
     let messages = RepeatedMessages()
     let line = StatusLine()
-    private let kept = Mutex<(KingfisherManager, CertificateResponder?)?>(nil)
+    private let kept = Mutex<KingfisherManager?>(nil)
 
     /// Creates a session with the streams and the environment of the process, unless others are given.
     package init(
@@ -34,9 +34,7 @@ package final class Session: Sendable {
 
     /// Keeps the manager of the command as long as the session. The session of a process is never released: the end of the
     /// process frees all at once, and taking a manager apart is a seventh of a hit's work.
-    func keep(_ manager: KingfisherManager, _ responder: CertificateResponder?) {
-        kept.withLock { $0 = (manager, responder) }
-    }
+    func keep(_ manager: KingfisherManager) { kept.withLock { $0 = manager } }
 
     package static var processEnvironment: [String: String] {
         var result: [String: String] = [:]

@@ -6,7 +6,8 @@ public struct DownloadChallenge: Sendable, Equatable {
         case password(realm: String)
         /// A server certificate that failed verification, with the reason.
         case serverTrust(problem: String)
-        /// The server requested a client certificate and refused the request without one.
+        /// The server requested a client certificate and refused the request without one. To a server that also answers
+        /// strangers, only ``TransferOptions/clientCertificate`` is presented.
         case clientCertificate
     }
 
@@ -42,7 +43,7 @@ public enum DownloadChallengeAnswer: Sendable {
 }
 
 /// A certificate that authenticates the client to the server (mutual TLS). libcurl reads the files when it connects.
-public struct ClientCertificate: Sendable, Equatable {
+public struct ClientCertificate: Sendable, Hashable {
     /// The path of the certificate: PKCS#12 if the name ends in `.p12` or `.pfx`, else PEM.
     public let file: String
     /// The path of the private key, in PEM; nil when `file` contains the key.

@@ -19,6 +19,9 @@ public struct TransferOptions: Hashable, Sendable {
     /// Credentials, sent only to the origin (scheme, host, port) of the URL; those in the URL itself take precedence.
     /// Sent by the Basic scheme, or by Digest if the server asks for it. Part of the cache key.
     public var credentials: Credentials?
+    /// A client certificate, presented to a server of the URL's own origin that requests one, in the first handshake. Its
+    /// file is part of the cache key, by its content.
+    public var clientCertificate: ClientCertificate?
     /// A netrc file with credentials per host; an empty path means `~/.netrc`, nil uses none. Each host gets only its
     /// own credentials. The content of the whole file is part of the cache key.
     public var netrcFile: String?
@@ -72,9 +75,9 @@ public struct TransferOptions: Hashable, Sendable {
     }
 
     private static func realPath(_ path: String) -> String? {
-        guard let found = realpath(path, nil) else { return nil }
+        guard let found = path.withPath({ realpath($0, nil) }) else { return nil }
         defer { free(found) }
-        return String(cString: found)
+        return RawText.decode(found)
     }
 }
 

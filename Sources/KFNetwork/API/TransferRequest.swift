@@ -47,8 +47,8 @@ package struct TransferRequest: Sendable {
     package var body: TransferBody?
     /// Signs the request. Other credentials are then not sent.
     package var signing: AWSSigning?
-    /// The request headers. All go to the first origin; other origins get those that `RequestField.mayChangeOrigin`
-    /// allows.
+    /// The request headers. All go to the first origin, as do the credentials and the client certificate of the terms; see
+    /// `OriginScope` for other origins.
     package var headers: [(name: String, value: String)]
     package var terms: TransferTerms
     /// The priority among waiting transfers: the highest starts first.

@@ -3,11 +3,9 @@ import KFSystem
 /// One request of a transfer: the first, one that follows a redirect, or one repeated with credentials.
 struct Hop {
     var url: TransferURL
-    var headers: [(name: String, value: String)]
-    var credentials: Credentials?
+    /// What the hop carries for the origin of its URL.
+    var scope: OriginScope
     var usesDigest = false
-    /// The certificate to present if the server requests one.
-    var clientCertificate: ClientCertificate?
     /// Whether the server's certificate is accepted without verification.
     var isTrusted: Bool
     var via: [Redirect] = []
@@ -29,16 +27,18 @@ struct Hop {
 
     init(url: TransferURL, _ start: TransferStart) {
         self.url = url
-        headers = start.request.headers
         let terms = start.request.terms
-        credentials = start.request.signing == nil ? terms.credentials(for: url.origin) : nil
+        scope = OriginScope(
+            headers: start.request.headers,
+            credentials: start.request.signing == nil ? terms.credentials(for: url.origin) : nil,
+            clientCertificate: url.origin.isSecure ? terms.options.clientCertificate : nil)
         isTrusted = terms.trusts(url.origin.host)
     }
 
-    /// Returns the hop that follows the redirect of this one. Only headers known to hold no secret are sent to another origin.
+    /// Returns the hop that follows the redirect of this one.
     ///
-    /// A dropped header is not restored when a later redirect returns to the first origin: another server has chosen
-    /// the path there.
+    /// A secret that was left behind is not restored when a later redirect returns to the first origin: another server has
+    /// chosen the path there.
     func following(to target: TransferURL, by redirect: Redirect, _ terms: TransferTerms) -> Hop {
         var next = self
         next.url = target
@@ -46,10 +46,9 @@ struct Hop {
         next.restarts = 0
         next.wantsOwnConnection = false
         guard target.origin != url.origin else { return next }
-        next.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
-        next.credentials = terms.hostCredentials(for: target.origin)
+        next.scope = scope.outside
+        next.scope.credentials = terms.hostCredentials(for: target.origin)
         next.usesDigest = false
-        next.clientCertificate = nil
         next.isTrusted = terms.trusts(target.origin.host)
         return next
     }

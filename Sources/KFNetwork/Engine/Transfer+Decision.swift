@@ -13,7 +13,7 @@ extension Transfer {
     ///
     /// The request is remembered per host, because the server does not repeat it on a reused connection.
     private func wantsCertificate(after error: TransferError) -> Bool {
-        guard hop.url.origin.isSecure, hop.clientCertificate == nil, let host,
+        guard hop.url.origin.isSecure, hop.scope.clientCertificate == nil, let host,
             !hop.challenges.contains(.init(subject: .certificate, origin: hop.url.origin))
         else { return false }
         if handle?.wantsCertificate == true { host.wantsCertificate = true }
@@ -60,7 +60,7 @@ extension Transfer {
 
     /// Whether credentials may exist. Those in the URL and in a netrc file are known only to libcurl.
     private var mayHaveCredentials: Bool {
-        hop.credentials != nil || request.terms.options.netrcFile != nil || hop.url.text != hop.url.bare
+        hop.scope.credentials != nil || request.terms.options.netrcFile != nil || hop.url.text != hop.url.bare
     }
 
     /// Applies the answer to the transfer's question and returns how the transfer continues.
@@ -94,13 +94,13 @@ extension Transfer {
             }
             guard let redirect = proposed.via.last else { return .answer(.failure(.invalidRedirect)) }
             next = hop.following(to: target, by: redirect.leading(to: target), terms)
-            let allowed = next.headers
+            let allowed = next.scope.headers
             // Headers that the hook passed on unchanged were meant for the origin that the server named.
             headers.removeAll { header in
-                proposed.headers.contains { $0 == header } && !allowed.contains { $0 == header }
+                proposed.scope.headers.contains { $0 == header } && !allowed.contains { $0 == header }
             }
         }
-        next.headers = headers
+        next.scope.headers = headers
         return .follow(next)
     }
 
@@ -110,10 +110,10 @@ extension Transfer {
         var next = hop
         switch (challenge.kind, answer) {
         case (.password, .useCredential(let credentials)):
-            next.credentials = credentials
+            next.scope.credentials = credentials
             next.usesDigest = challenge.scheme == .digest
         case (.serverTrust, .trust): next.isTrusted = true
-        case (.clientCertificate, .useClientCertificate(let certificate)): next.clientCertificate = certificate
+        case (.clientCertificate, .useClientCertificate(let certificate)): next.scope.clientCertificate = certificate
         case (_, .cancel): return .answer(.failure(.cancelledByHook))
         // Without a client certificate, the server may still accept a password.
         case (.clientCertificate, _): return outcome(of: error)

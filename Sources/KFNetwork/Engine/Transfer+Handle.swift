@@ -18,7 +18,7 @@ extension Transfer {
             handle.remember(terms)
         }
         let head = RequestHead(
-            method: request.method, headers: condition.map { hop.headers + $0.headers } ?? hop.headers,
+            method: request.method, headers: condition.map { hop.scope.headers + $0.headers } ?? hop.scope.headers,
             resumption: resumption)
         if !handle.isReady(for: head) {
             let lines = try Hop.headerLines(head, signing: request.signing)
@@ -36,14 +36,14 @@ extension Transfer {
 
     /// Whether the challenge hook could supply a client certificate if the server requests one.
     private var watchesCertificateRequests: Bool {
-        request.hooks.challenge != nil && hop.url.origin.isSecure && hop.clientCertificate == nil
+        request.hooks.challenge != nil && hop.url.origin.isSecure && hop.scope.clientCertificate == nil
     }
 
     /// The terms that determine the handle's setup; nil if it depends on more.
     private var terms: HandleSetup.Terms? {
         let options = request.terms.options
-        guard hop.credentials == nil, hop.clientCertificate == nil, !hop.usesDigest, !options.deniesPrivateAddresses,
-            options.netrcFile == nil
+        guard hop.scope.credentials == nil, hop.scope.clientCertificate == nil, !hop.usesDigest,
+            !options.deniesPrivateAddresses, options.netrcFile == nil
         else { return nil }
         let isSecure = hop.url.origin.isSecure
         return HandleSetup.Terms(
@@ -59,8 +59,8 @@ extension Transfer {
         return HandleSetup(
             options: options, version: options.forcesHTTP11 ? .http11 : isSecure ? .overTLS : .any,
             connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
-            signing: request.signing, credentials: hop.credentials, usesDigest: hop.usesDigest,
-            clientCertificate: hop.clientCertificate, isTrusted: isSecure && hop.isTrusted,
+            signing: request.signing, credentials: hop.scope.credentials, usesDigest: hop.usesDigest,
+            clientCertificate: hop.scope.clientCertificate, isTrusted: isSecure && hop.isTrusted,
             proxy: proxy, noProxy: noProxy)
     }
 

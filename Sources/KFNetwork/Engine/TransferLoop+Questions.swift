@@ -18,7 +18,7 @@ extension TransferLoop {
     ) -> (@Sendable () async -> Verdict)? {
         switch question {
         case .redirect(let head, let hop):
-            let proposed = TransferHooks.ProposedRequest(url: hop.url.bare, headers: hop.headers)
+            let proposed = TransferHooks.ProposedRequest(url: hop.url.bare, headers: hop.scope.headers)
             return { .redirect(await hooks.redirect?(head, proposed)) }
         case .challenge(let challenge, _):
             return { .challenge(await hooks.challenge?(challenge) ?? .performDefaultHandling) }

@@ -10,7 +10,7 @@ extension ImageDownload {
         _ reportsProgress: Bool, _ priority: Float
     ) -> TransferRequest {
         var transfer = TransferRequest(
-            url: request.url.text, headers: request.headers, terms: transferTerms(request))
+            url: request.url.text, headers: request.scope.headers, terms: transferTerms(request))
         transfer.priority = priority
         if let resumption {
             transfer.resumption = resumption
@@ -26,9 +26,13 @@ extension ImageDownload {
 
     private func transferTerms(_ request: PreparedRequest) -> TransferTerms {
         let shared = order.terms.transfer
-        guard request.credentials != shared.options.credentials || delegate != nil else { return shared }
+        let (credentials, certificate) = (request.scope.credentials, request.scope.clientCertificate)
+        guard
+            credentials != shared.options.credentials || certificate != shared.options.clientCertificate
+                || delegate != nil
+        else { return shared }
         var transfer = shared.options
-        transfer.credentials = request.credentials
+        (transfer.credentials, transfer.clientCertificate) = (credentials, certificate)
         if let delegate {
             let brings = (200...299).filter { $0 != 206 } + Array(400...599)
             transfer.acceptedStatus = brings.filter { delegate.isValidStatusCode($0) }

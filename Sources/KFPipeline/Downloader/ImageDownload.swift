@@ -90,7 +90,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             state.withLock { $0.request = options.request(to: order.url) }
         }
         guard let request = state.withLock({ $0.request }) else { return nil }
-        if let header = request.headers.first(where: { RequestField.isReserved($0.name) }) {
+        if let header = request.scope.headers.first(where: { RequestField.isReserved($0.name) }) {
             fail(KingfisherError(transfer: .invalidRequestHeader(name: header.name)))
             return nil
         }
@@ -99,7 +99,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             return nil
         }
         delegate?.imageDownloader(
-            willDownloadImageFor: request.url, with: ImageDownloadRequest(url: request.url, headers: request.headers))
+            willDownloadImageFor: request.url,
+            with: ImageDownloadRequest(url: request.url, headers: request.scope.headers))
         if resumes, let store, store.cache.mayHavePartials {
             store.cache.blocking.submit { [self] in
                 // If the partial body cannot be taken, the transfer starts from the first byte.

@@ -17,7 +17,8 @@ extension WatermarkImageProcessor {
 extension KingfisherManager {
     /// Returns a processor that `ProcessorParser` made with the overlays of its watermarks, which its text only names.
     ///
-    /// Each overlay is retrieved as an unprocessed image under the options. `source` makes a source of its name.
+    /// Each overlay is retrieved as an unprocessed image under the options, without the credentials, the client certificate
+    /// and the secret headers, which are for sources. `source` makes a source of its name.
     public func loadingOverlays(
         of processor: any ImageProcessor, options: KingfisherOptions,
         source: @Sendable (String) throws(KingfisherError) -> Source
@@ -27,6 +28,7 @@ extension KingfisherManager {
         terms.processor = DefaultImageProcessor()
         terms.cacheSerializer = DefaultCacheSerializer()
         (terms.expectedHash, terms.alternativeSources, terms.onFailureImage) = (nil, [], nil)
+        terms.request = terms.request.outsideScope
         (terms.progress, terms.progressiveJPEG, terms.imageModifier) = (nil, nil, nil)
         var result: any ImageProcessor = DefaultImageProcessor()
         for step in processor.steps {

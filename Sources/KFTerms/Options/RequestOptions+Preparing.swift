@@ -5,11 +5,17 @@ extension RequestOptions {
     package var isPrepared: Bool { modifier == nil || prepared != nil || modifier?.cacheIdentity != nil }
 
     /// The headers of the request: the modifier's if it has run, otherwise those of the options.
-    package var sentHeaders: [(name: String, value: String)] { prepared?.headers ?? headers }
+    package var sentHeaders: [(name: String, value: String)] { prepared?.scope.headers ?? headers }
+
+    /// What the options carry for the origin of the source.
+    private var scope: OriginScope {
+        OriginScope(
+            headers: headers, credentials: transfer.credentials, clientCertificate: transfer.clientCertificate)
+    }
 
     /// Returns the modified request, or before the modifier has run, the request of the options.
     package func request(to url: RequestURL) -> PreparedRequest {
-        prepared ?? PreparedRequest(url: url, credentials: url.credentials ?? transfer.credentials, headers: headers)
+        prepared ?? PreparedRequest(url: url, scope: scope.with(url.credentials))
     }
 
     /// Returns the options with the modifier's request in them. A modifier that names an identity runs later. Throws
@@ -21,7 +27,7 @@ extension RequestOptions {
         return options
     }
 
-    /// Runs the modifier. If it changes the origin, credentials and headers that may be secrets are left out.
+    /// Runs the modifier. Headers that it adds are its own, whatever the origin.
     package func modifiedRequest(to url: RequestURL) async throws(KingfisherError) -> PreparedRequest {
         guard let modifier else { return request(to: url) }
         guard let modified = await modifier.modified(for: ImageDownloadRequest(url: url, headers: headers)) else {
@@ -30,35 +36,41 @@ extension RequestOptions {
         guard let target = modified.url else {
             throw .requestError(reason: .invalidURL(problem: "the request modifier returned a request without a URL"))
         }
-        if target.isSameOrigin(as: url) {
-            return PreparedRequest(
-                url: target, credentials: target.credentials ?? transfer.credentials, headers: modified.headers)
+        var scope = target.isSameOrigin(as: url) ? scope : scope.outside
+        let allowed = scope.headers
+        scope.headers = modified.headers.filter { header in
+            allowed.contains { $0 == header } || !headers.contains { $0 == header }
         }
-        let kept = modified.headers.filter { header in
-            RequestField.mayChangeOrigin(header.name) || !headers.contains { $0 == header }
-        }
-        return PreparedRequest(url: target, credentials: target.credentials, headers: kept)
+        return PreparedRequest(url: target, scope: scope.with(target.credentials))
     }
 
-    /// Returns the options for an alternative source. Credentials and headers that may be secrets stay with the first
-    /// origin.
+    /// Returns the options for an alternative source.
     package func asking(_ alternative: Source, insteadOf source: Source) -> RequestOptions {
-        if case .network(let one) = source, case .network(let other) = alternative,
+        guard case .network(let one) = source, case .network(let other) = alternative,
             other.downloadURL.isSameOrigin(as: one.downloadURL)
-        {
-            var options = self
-            options.prepared = nil
-            return options
-        }
-        return withoutSecrets
-    }
-
-    /// The options without credentials and without headers that may be secrets.
-    var withoutSecrets: RequestOptions {
+        else { return outsideScope }
         var options = self
         options.prepared = nil
-        options.transfer.credentials = nil
-        options.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
         return options
+    }
+
+    /// The options for a URL that no source of the call names: a mirror, an overlay, or an image in place of one that failed.
+    package var outsideScope: RequestOptions {
+        let outside = scope.outside
+        var options = self
+        options.prepared = nil
+        options.headers = outside.headers
+        options.transfer.credentials = outside.credentials
+        options.transfer.clientCertificate = outside.clientCertificate
+        return options
+    }
+}
+
+extension OriginScope {
+    /// Returns the scope with the user info of its URL, which takes precedence.
+    fileprivate func with(_ userInfo: Credentials?) -> OriginScope {
+        var scope = self
+        scope.credentials = userInfo ?? credentials
+        return scope
     }
 }

@@ -110,6 +110,5 @@ public struct AnyRedirectHandler: ImageDownloadRedirectHandler {
 /// The final request to the origin, from the options and the modifier.
 package struct PreparedRequest: Sendable {
     package let url: RequestURL
-    package let credentials: Credentials?
-    package let headers: [(name: String, value: String)]
+    package let scope: OriginScope
 }

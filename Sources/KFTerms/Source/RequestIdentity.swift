@@ -34,7 +34,7 @@ package enum RequestIdentity {
             digest.add("modified", [modifier.cacheIdentity ?? ""])
         }
         if request.redirectHandler != nil { digest.add("redirected", []) }
-        for field in normalised(sent.headers) { digest.add("field", field) }
+        for field in normalised(sent.scope.headers) { digest.add("field", field) }
         return digest.value
     }
 
@@ -50,12 +50,17 @@ package enum RequestIdentity {
         var digest = IdentityDigest(url)
         let place = request.keyText(of: sent.url)
         if place != request.keyText(of: url) { digest.add("url", [place]) }
-        if let credentials = sent.credentials { digest.add("credentials", [credentials.user, credentials.password]) }
+        if let credentials = sent.scope.credentials {
+            digest.add("credentials", [credentials.user, credentials.password])
+        }
+        if let certificate = sent.scope.clientCertificate {
+            digest.add("certificate", [FileDigest.of(certificate.file)])
+        }
         // A redirect may lead to any host in the file, so its whole content counts.
         if let netrc = request.transfer.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }
         // The path as well: a jar that is empty at first may be filled in the course of a run.
         if let jar = request.transfer.cookieJar { digest.add("cookies", [jar, CookieDigest.of(jar)]) }
-        for field in identifying(sent.headers) { digest.add("field", field) }
+        for field in identifying(sent.scope.headers) { digest.add("field", field) }
         addNamed(request, to: &digest)
         return digest.suffix("#user=")
     }
@@ -104,8 +109,8 @@ extension RequestOptions {
 
     /// Whether no option but a header may identify a user.
     package var hasNoAccount: Bool {
-        transfer.credentials == nil && transfer.netrcFile == nil && transfer.cookieJar == nil && modifier == nil
-            && redirectHandler == nil && responderIdentity == nil
+        transfer.credentials == nil && transfer.clientCertificate == nil && transfer.netrcFile == nil
+            && transfer.cookieJar == nil && modifier == nil && redirectHandler == nil && responderIdentity == nil
     }
 }
 
@@ -147,7 +152,7 @@ private struct IdentityDigest {
     func suffix(_ mark: String) -> String { bytes.count == origin ? "" : mark + value.hex.prefix(32) }
 }
 
-/// Digests of files that affect requests: a netrc file and certificates of authorities.
+/// Digests of files that affect requests: a netrc file, client certificates and certificates of authorities.
 enum FileDigest {
     private static let known = Mutex<[String: (stamp: [Int64], digest: String)]>([:])
     /// The largest file that is read, in bytes: more than any bundle of certificates.
@@ -174,7 +179,7 @@ enum FileDigest {
 
     /// Returns the digest of a netrc file; an empty path is `~/.netrc`.
     static func ofNetrc(_ file: String) -> String {
-        of(file.isEmpty ? "\(getenv("HOME").map { String(cString: $0) } ?? "")/.netrc" : file)
+        of(file.isEmpty ? "\(getenv("HOME").map { RawText.decode($0) } ?? "")/.netrc" : file)
     }
 }
 

@@ -50,7 +50,7 @@ extension RequestOptions {
 
     /// The options for a mirror, which gets no secrets of the source.
     package var forMirrors: RequestOptions {
-        var options = withoutSecrets
+        var options = outsideScope
         options.mirrors = []
         return options
     }

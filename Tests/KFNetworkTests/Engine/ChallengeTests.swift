@@ -139,6 +139,39 @@ struct ChallengeTests {
         }
     }
 
+    @Test("A certificate of the options needs no challenge", .enabled(if: FileServer.isInstalled))
+    func ownCertificate() async throws {
+        let certificates = try await TestCertificates.shared
+        let files = try TemporaryDirectory()
+        try files.write("a.png", "hello")
+        let identity = certificates.identity(.wrongHost)
+        let asking = ["ssl_client_certificate \(certificates.authority);", "ssl_verify_client optional;"]
+        let server = try FileServer(
+            files: files,
+            configuration: asking + [
+                "add_header X-Verify $ssl_client_verify always;"
+            ], identity: certificates.identity(.good))
+        let engine = Engines.make()
+        let certificate = ClientCertificate(file: identity.certificate, keyFile: identity.key)
+        func verify(_ url: String, _ certificate: ClientCertificate?) async -> String? {
+            let fetched = await fetch(url, engine: engine) { request in
+                request.options.caFile = certificates.authority
+                request.options.clientCertificate = certificate
+                request.hooks.challenge = { _ in
+                    Issue.record("asked")
+                    return .cancel
+                }
+            }
+            return fetched.head?.headers["X-Verify"]
+        }
+        // Neither a connection nor a session of the one is used for the other.
+        for _ in 0..<2 {
+            #expect(await verify(server.secureURL("a.png"), certificate) == "SUCCESS")
+            #expect(await verify(server.secureURL("a.png"), nil) == "NONE")
+        }
+        #expect(try await server.requests().count == 4)
+    }
+
     @Test("A refused certificate over TLS is a challenge too", arguments: ["client-1.2", "client-1.3", "client-h2"])
     func certificateAlert(server: String) async throws {
         let certificates = try await TestCertificates.shared
