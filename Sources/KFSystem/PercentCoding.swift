@@ -8,9 +8,11 @@ package enum PercentCoding {
     }
 
     /// Decodes the escapes. Invalid escapes stay unchanged.
-    package static func decodeBytes(_ text: some StringProtocol) -> [UInt8] {
+    package static func decodeBytes(_ text: some StringProtocol) -> [UInt8] { decodeBytes(Array(text.utf8)) }
+
+    package static func decodeBytes(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
-        var rest = Array(text.utf8)[...]
+        var rest = bytes[...]
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "%"), rest.count >= 2,
                 let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)

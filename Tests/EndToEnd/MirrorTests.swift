@@ -149,6 +149,32 @@ import Testing
     }
 
     @Test(
+        "A path that leaves the mirror's prefix is asked of its source",
+        arguments: [
+            "/../i/40.png", "/pub/../secret/d.png", "/pub/%2e%2e/secret/d.png", "/pub/%2E./secret/d.png",
+            "/pub/..%2fsecret/d.png", "/pub/..%5csecret/d.png", "/pub/..\\secret/d.png", "/pub/a/../../secret/d.png",
+            "/pub/%252e%252e/secret/d.png", "/pub/..;x/secret/d.png", "/pub//../secret/d.png", "/pub/./../secret/d.png",
+        ])
+    func leaving(_ path: String) async throws {
+        let from = path.hasPrefix("/pub") ? "/pub" : "/"
+        for place in ["/copies", "/copies/", "/pub"] {
+            let place = mirror.url(place, user: "bob:word")
+            let result = try await fetch(path, "--mirror", "\(source.url(from))=\(place)", "--force-refresh")
+            let item = try result.item()
+            #expect(item.mirror == nil && item.key == source.url(path), "\(item)")
+        }
+        #expect(mirror.requests.isEmpty && source.requests.count == 3)
+    }
+
+    @Test(
+        "A path that stays within the mirror's prefix is asked of the mirror",
+        arguments: ["/pub/a/../b.png", "/pub/a%2e%2e.png", "/pub/...", "/pub/a.png?x=/../../b", "/pub/100%25.png"])
+    func staying(_ path: String) async throws {
+        let item = try await fetch(path, "--mirror", "\(source.url("/pub"))=\(mirror.url("/copies"))").item()
+        #expect(item.mirror == mirror.url("/copies" + path.dropFirst(4)), "\(item)")
+    }
+
+    @Test(
         "What is not a pair of URLs is a usage error",
         arguments: [
             "http://a.example/", "=http://a.example/", "http://a.example/=", "ftp://a.example=http://b.example",

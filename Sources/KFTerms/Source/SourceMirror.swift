@@ -1,3 +1,5 @@
+import KFSystem
+
 /// A place that has copies of another one's files. It is asked first, and the URL of the source if it has none.
 ///
 /// `https://images.example.com/photos` covers `https://images.example.com/photos/cat.jpg`, and neither `…/photos2` nor
@@ -30,12 +32,35 @@ public struct SourceMirror: Sendable, Hashable {
         return try RequestURL(text)
     }
 
-    /// Returns the mirror's URL for that of a source; nil if the mirror does not cover it.
+    /// Returns the mirror's URL for that of a source; nil if the mirror does not cover it. Neither URL may leave its prefix
+    /// by `..`, because the server of the mirror would then be asked, with its password, for what it does not mirror.
     func url(for text: String) -> RequestURL? {
-        guard text.hasPrefix(from) else { return nil }
+        guard text.hasPrefix(from), Self.isPath(text, below: from) else { return nil }
         let rest = text.dropFirst(from.count)
-        guard from.hasSuffix("/") || rest.isEmpty || rest.first == "/" || rest.first == "?" else { return nil }
+        guard from.hasSuffix("/") || rest.isEmpty || rest.first == "/" || rest.first == "?",
+            Self.isPath(to + rest, below: to)
+        else { return nil }
         return try? RequestURL(to + rest)
+    }
+
+    private static func isPath(_ url: String, below prefix: String) -> Bool {
+        components(url).starts(with: components(prefix))
+    }
+
+    /// Returns the scheme, the authority and the components of the path as the laxest server would read them: escapes are
+    /// decoded, even twice, a backslash separates, empty components do not count, and `..;x` is `..`.
+    private static func components(_ url: String) -> [[UInt8]] {
+        var path = Array(url.utf8.prefix { $0 != UInt8(ascii: "?") })
+        while case let decoded = PercentCoding.decodeBytes(path), decoded != path { path = decoded }
+        let parts = path.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
+        return parts.reduce(into: []) { result, part in
+            switch Array(part.prefix { $0 != UInt8(ascii: ";") }) {
+            case Array(".".utf8): break
+            // The scheme and the authority stay.
+            case Array("..".utf8): if result.count > 2 { result.removeLast() }
+            default: result.append(Array(part))
+            }
+        }
     }
 }
 
