@@ -216,20 +216,27 @@ extension EndToEnd {
             let values = [
                 ("user", "ann:hunter2"), ("header", "Authorization: Bearer hunter2"), ("header", "X-Api-Key:hunter2"),
                 ("proxy", "http://ann:hunter2@127.0.0.1:1"), ("alternative", "https://ann:hunter2@h/a.png"),
+                ("on-failure", "https://ann:hunter2@h/f.png"),
+                ("process", "watermark:https://ann:hunter2@h/w.png,scale=0.5|>watermark:https://ann:hunter2@h/@2x.png"),
             ]
             var kf = kf
             if isFile {
                 try kf.home.write(".config/kf/config", values.map { "\($0) = \"\($1)\"" }.joined(separator: "\n"))
             } else {
                 for (name, lines) in Dictionary(grouping: values, by: \.0) {
-                    kf.environment["KF_\(name.uppercased())"] = lines.map(\.1).joined(separator: "\n")
+                    kf.environment["KF_\(name.uppercased().replacing("-", with: "_"))"] = lines.map(\.1).joined(
+                        separator: "\n")
                 }
             }
             for arguments in [["config"], ["config", "--json"]] {
                 let result = try await kf.run(arguments)
                 #expect(result.status == 0, "\(result)")
                 #expect(!result.output.contains("hunter2") && !result.output.contains("ann"), "\(result)")
-                for shown in ["Authorization: •••", "X-Api-Key: •••", "http://•••@127.0.0.1:1", "https://•••@h/a.png"] {
+                for shown in [
+                    "Authorization: •••", "X-Api-Key: •••", "http://•••@127.0.0.1:1", "https://•••@h/a.png",
+                    "https://•••@h/f.png",
+                    "k:https://•••@h/w.png,scale=0.5|>watermark:https://•••@h/@2x.png",
+                ] {
                     #expect(result.output.contains(shown), "\(shown) in \(result)")
                 }
             }

@@ -1,4 +1,5 @@
 import KFCore
+import KFSystem
 
 /// The texts of one option in the nearest layer, on their way to a parser.
 struct Given: Sendable {
@@ -174,6 +175,8 @@ enum SecretValue: Sendable {
     case userInfo
     /// The user info of the URL behind `=`.
     case userInfoOfSecond
+    /// The user info of each URL in a chain of processors.
+    case userInfoInChain
 
     private static let mark = "•••"
 
@@ -189,6 +192,28 @@ enum SecretValue: Sendable {
         case .userInfoOfSecond:
             let mark = value.firstRange(of: "=http")?.lowerBound ?? value.startIndex
             return value[..<mark] + Self.userInfo.hidden(in: String(value[mark...]))
+        case .userInfoInChain:
+            return Self.userInfos(inChain: value).reversed().reduce(into: value) {
+                $0.replaceSubrange($1, with: Self.mark)
+            }
+        }
+    }
+
+    /// Returns the part of the value that the process list must not show.
+    func part(of value: String) -> Range<String.Index>? {
+        switch self {
+        case .userInfo: return Self.userInfo(of: value)
+        case .userInfoInChain:
+            let parts = Self.userInfos(inChain: value)
+            return parts.first.flatMap { first in parts.last.map { first.lowerBound..<$0.upperBound } }
+        // The whole value of a header: it may be a cookie or a token of any form.
+        case .whole, .header, .userInfoOfSecond: return value.startIndex..<value.endIndex
+        }
+    }
+
+    private static func userInfos(inChain value: String) -> [Range<String.Index>] {
+        value.parts(around: "://").dropFirst().compactMap { rest in
+            rest.prefix { !"/?#,|".contains($0) }.lastIndex(of: "@").map { rest.startIndex..<$0 }
         }
     }
 

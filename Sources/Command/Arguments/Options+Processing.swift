@@ -13,6 +13,7 @@ extension Options {
     static let variant = Option(
         "variant", .processing, value: "NAME=CHAIN",
         .each(ValueReader<VariantText> { (given) throws(UsageError) in try VariantText(given) }),
+        secret: .userInfoInChain,
         help: "Make an image named NAME with the processors of -p and then CHAIN, which may end in encode:FORMAT")
     static let widths = Option<[VariantText]>(
         "widths", .processing, value: "N,...",
@@ -31,6 +32,7 @@ extension Options {
             guard !given.texts.contains("") else { throw given.problem("needs a processor, such as resize:320x240") }
             return given.texts.joined(separator: "|>")
         },
+        secret: .userInfoInChain,
         help: "Apply a processor, such as resize:320x240,fit; several run in order ('kf help processors')")
     private static let formatWords = { @Sendable in
         ["keep"] + ImageFormat.allCases.filter(\.isEncodable).map(\.rawValue)

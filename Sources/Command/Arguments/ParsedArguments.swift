@@ -91,9 +91,7 @@ struct CommandLineWords: Sendable {
         for (name, setting) in settings {
             guard let secret = options.first(where: { $0.name == name })?.secret else { continue }
             for value in setting.values {
-                // The whole value of a header: it may be a cookie or a token of any form.
-                let part = secret == .userInfo ? SecretValue.userInfo(of: value) : value.startIndex..<value.endIndex
-                if let part { RawText.hideArgument(value, only: part) }
+                if let part = secret.part(of: value) { RawText.hideArgument(value, only: part) }
             }
         }
         for operand in operands where operand.utf8.contains(UInt8(ascii: "@")) && operand.contains("://") {
