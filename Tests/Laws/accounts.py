@@ -114,8 +114,8 @@ def requests(seen, run):
     case = seen.case
     retries = {"none": 0, "one": 1}.get(case.get("--retry"), 2)
     fails = case.get("answer", "ok")
-    most = 1 + (retries if fails.startswith(("status:5", "status:429", "once:5", "once:429", "reset", "cut")) else 0)
-    if case.get("guard") == "basic":
+    most = 1 + (retries if fails.startswith(("status:5", "status:429", "once:5", "once:429", "once:cut", "reset", "cut")) else 0)
+    if case.get("guard") in ("basic", "digest"):
         most += 1
     if fails == "wrong-304":
         most += 1

@@ -190,18 +190,18 @@ WORLD = {
         "file": V(spoils=True), "data": V(spoils=True), "folder": V(command="fetch", spoils=True),
         "stdin": V(command="fetch", spoils=True)},
     "body": {
-        **{kind: V() for kind in ("jpeg", "gif", "webp", "alpha", "apng", "avif", "cmyk", "svg")},
+        **{kind: V() for kind in ("large", "jpeg", "gif", "webp", "alpha", "apng", "avif", "cmyk", "svg")},
         **{kind: V(spoils=True) for kind in ("html", "damaged", "broken-pixels")}},
     "answer": {
         "status:404": V(spoils=True), "status:410": V(spoils=True), "status:503": V(spoils=True), "once:404": V(),
-        "once:429": V(), "once:503": V(), "slow": V(), "reset": V(spoils=True), "cut": V(spoils=True),
+        "once:429": V(), "once:503": V(), "once:cut": V(), "once:cut-changed": V(body="large", change="changed"), "slow": V(), "reset": V(spoils=True), "cut": V(spoils=True),
         "cut-late": V(body="gif png", spoils=True), "wrong-304": V(state="expired old-originals", change="changed")},
     "framing": {"chunked": V(), "endless": V()},
     "headers": {
         name: V() for name in ("max-age", "expired", "no-cache", "no-store", "private", "vary", "vary-star", "cookie",
                                "opt-out")},
     "validator": {"weak": V(), "date": V(), "none": V()},
-    "guard": {"basic": V(**{"--user": "name"}), "personal": V()},
+    "guard": {"basic": V(**{"--user": "name"}), "digest": V(**{"--user": "name"}), "personal": V()},
     "change": {"changed": V(state="expired fresh old-originals")},
     "overlay": {
         name: V(**{"--process": "mark-url"}) for name in ("private", "missing", "changed")},

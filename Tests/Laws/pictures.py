@@ -1,5 +1,6 @@
 """The pictures that the world serves: small, and of another colour under each label, so that bytes and pixels tell their source."""
 import hashlib
+import random
 import struct
 import subprocess
 import zlib
@@ -7,6 +8,7 @@ from pathlib import Path
 
 FIXTURES = Path(__file__).resolve().parents[2] / "Fixtures"
 WIDTH, HEIGHT = 48, 32
+LARGE = 480  # Pixels a side of a picture that is kept as a partial download when its transfer breaks off.
 
 
 def sha256(data):
@@ -51,6 +53,13 @@ def png(label, channels=3, frames=1):
     return b"".join(parts) + chunk(b"IEND", b"")
 
 
+def large(label):
+    noise = random.Random(label).randbytes(3 * LARGE * LARGE)
+    body = b"".join(b"\0" + noise[i:i + 3 * LARGE] for i in range(0, len(noise), 3 * LARGE))
+    head = struct.pack(">IIBBBBB", LARGE, LARGE, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(body, 1)) + chunk(b"IEND", b"")
+
+
 def gif(label, frames=3):
     """An animation whose codes are never wider than nine bits: a clear code every 250 pixels."""
     red, green, blue, _ = colours(label)
@@ -82,7 +91,7 @@ def boundary(data):
     return len(data) - 2
 
 
-EXTENSIONS = {"png": "png", "alpha": "png", "apng": "png", "jpeg": "jpg", "cmyk": "jpg", "gif": "gif", "webp": "webp",
+EXTENSIONS = {"png": "png", "large": "png", "alpha": "png", "apng": "png", "jpeg": "jpg", "cmyk": "jpg", "gif": "gif", "webp": "webp",
               "avif": "avif", "svg": "svg", "html": "png", "damaged": "png", "broken-pixels": "png"}
 TYPES = {"jpg": "image/jpeg", "svg": "image/svg+xml"}
 # What no run may deliver, and what kf stores as it is.
@@ -109,6 +118,8 @@ class Pictures:
         return self.labels.get(digest)
 
     def make(self, kind, label):
+        if kind == "large":
+            return large(label)
         if kind == "gif":
             return gif(label)
         if kind == "apng":

@@ -33,6 +33,7 @@ HEADERS = {
     "private": [("Cache-Control", "private, max-age=3600")], "vary": [("Vary", "Accept-Language")],
     "vary-star": [("Vary", "*")], "cookie": [("Set-Cookie", "visit=1; Path=/")],
     "opt-out": [("X-Robots-Tag", "noai"), ("X-Robots-Tag", "somebot: noimageai")]}
+MINE = b"a file that was there before"
 UNSHARED = ("no-store", "private", "vary-star")
 
 
@@ -130,6 +131,8 @@ class Place:
             extra = ["http://elsewhere.test/x.png"] if label == "others" else []
             if label != "new":
                 (root / "im.lock").write_text(self.lock_text("older" if label == "older" else self.expected_version, extra))
+        if "--no-clobber" in case:
+            (root / "out" / self.items[0].file).write_bytes(MINE)
         self.write_list()
 
     def lock_text(self, version, extra=()):
@@ -154,7 +157,7 @@ class Place:
             item = self.items[index]
             record = {
                 "link" if "--url-column" in self.case else "url": item.source, "key": f"key-{item.name}",
-                "name": f"name-{number}", "process": "flip:h",
+                "name": f"../../name-{number}", "process": "flip:h",
                 "hash": "sha256:" + sha256(item.versions[self.expected_version]), "wrong": "sha256:" + "1" * 64, "alt": "A text"}
             if "--headers-column" in self.case:
                 record["headers"] = "X-Column: secret-column"
@@ -204,7 +207,7 @@ class Place:
             return False  # The last hop is another origin.
         tells = case.get("--header") in ("key", "bearer") or case.get("url") == "userinfo" or any(
             name in case for name in ("--user", "--netrc", "--cookie-jar"))
-        return "--cert" in case or case.get("guard") in ("personal", "basic") and tells
+        return "--cert" in case or case.get("guard") in ("personal", "basic", "digest") and tells
 
     def names(self):
         def url(party):
@@ -267,7 +270,7 @@ class Place:
         headers = HEADERS.get(case.get("headers"), [])
         if not measured and case.get("state") in ("expired", "old-originals") and case.get("--cache-policy") == "http":
             headers = [pair for pair in headers if pair[0] != "Cache-Control"] + [("Cache-Control", "max-age=0")]
-        guard = "certificate" if "--cert" in case and case.get("guard") != "basic" else case.get("guard", "open")
+        guard = "certificate" if "--cert" in case and case.get("guard") not in ("basic", "digest") else case.get("guard", "open")
         for item in self.items:
             member = item.versions["member"] if self.is_member and measured or guard != "open" else None
             for party, path in item.places[:-1]:

@@ -1,7 +1,9 @@
 """The law of truth: what is delivered, written or cached is what the chain makes of bytes that the named origin served
 during the run, or that the cache's lifetime allows; under a pin, of those bytes alone. Nothing else is ever written."""
 import base64
+import json
 import re
+import tarfile
 
 from pictures import sha256
 
@@ -164,6 +166,7 @@ def blame(seen, run, item, digest):
 
 def judge(seen):
     yield from rows(seen)
+    yield from archives(seen)
     yield from files(seen)
     yield from lock(seen)
     yield from cache(seen)
@@ -204,6 +207,23 @@ def rows(seen):
                 elif file and file[0] != row["sha256"] and seen.case.get("--no-clobber") is None:
                     yield (f"a row's {member} has other bytes",
                            f"{row['source']}: {name} has {describe(seen, file[0])}, the row {describe(seen, row['sha256'])}")
+
+
+def archives(seen):
+    """The members of the archives of --shards have the bytes of the rows beside them."""
+    for path in sorted((seen.place.root / "data").glob("*.tar")):
+        rows = [json.loads(line) for line in path.with_suffix(".jsonl").read_text().splitlines()]
+        right = {row["sha256"] for row in rows}
+        with tarfile.open(path) as archive:
+            for member in archive:
+                if not member.name.endswith((".json", ".txt")) and sha256(archive.extractfile(member).read()) not in right:
+                    yield "a member of an archive has other bytes than its row", member.name
+        for row in rows:
+            item = seen.place.item_of(row["source"])
+            if row["sha256"] and item and row["status"] in DELIVERED:
+                digests = allowed(seen, seen.first, item) | allowed(seen, seen.second, item)
+                if row["sha256"] not in {other["sha256"] for other in made(seen, digests, row)}:
+                    yield (f"an archive has {blame(seen, seen.first, item, row['sha256'])}", f"{row['source']} in {path.name}")
 
 
 def outputs(case):
@@ -250,6 +270,8 @@ def copy(seen, run, name):
     if file is None or name.startswith("data/"):
         return
     digest = file[0]
+    if "--no-clobber" in case and run.before.get(name) and run.before[name][0] != digest:
+        yield "a file is overwritten despite --no-clobber", f"{name} has {describe(seen, digest)}"
     if any((row.get("output") or "") == name for row in run.rows) or "--json" not in run.argv or run.status < 0 or run.hung:
         return
     failed = [row for row in run.rows if row.get("status") == "failed"]

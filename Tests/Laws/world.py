@@ -6,6 +6,8 @@ for https. `World.resources` is the truth: which picture each place has, how it 
 import base64
 import contextlib
 import email.utils
+import hashlib
+import re
 import socket
 import socketserver
 import ssl
@@ -81,7 +83,7 @@ class Resource:
     validator: str = "etag"
     guard: str = "open"
     location: str = None
-    asked: int = 0
+    served: int = 0
     lagging: bytes = None  # The picture that a wrong 304 and its validators are about.
 
 
@@ -165,17 +167,21 @@ class World:
         resource = self.resources.get((request.party, request.path))
         if resource is None:
             return Reply(404)
-        resource.asked += 1
         if resource.location:
             return Reply(302, [("Location", resource.location)] + resource.headers)
         trusted = self.is_member(request, resource.guard)
         if "eve:other" in request.text and resource.member:
             trusted, resource = True, replace(resource, member=resource.other)
-        if resource.guard == "basic" and not trusted:
-            return Reply(401, [("WWW-Authenticate", 'Basic realm="pictures"')])
+        if resource.guard in CHALLENGES and not trusted:
+            return Reply(401, [("WWW-Authenticate", CHALLENGES[resource.guard])])
         data = resource.member if trusted and resource.member else resource.picture
         kind, _, number = resource.answer.partition(":")
-        if kind == "status" or kind == "once" and resource.asked == 1:
+        is_first, resource.served = resource.served == 0, resource.served + 1
+        if number == "cut-changed" and is_first and resource.lagging:
+            data = resource.lagging
+        if number.startswith("cut"):
+            kind = "cut" if is_first else "ok"
+        elif kind == "status" or kind == "once" and is_first:
             rest = [("Retry-After", "0")] if number in ("429", "503") else []
             return Reply(int(number), rest)
         if kind == "reset":
@@ -183,18 +189,25 @@ class World:
         reply = Reply(200, list(resource.headers), data, resource.framing, picture=sha256(data))
         if kind == "slow":
             reply.delay = 0.15
-        reply.headers += self.validators(resource, data)
+        reply.headers += [("Accept-Ranges", "bytes"), *self.validators(resource, data)]
         conditional = request.header("if-none-match") or request.header("if-modified-since")
         if conditional and resource.lagging and kind == "wrong-304":
             # A cache in front of the origin confirms what it is asked about, and names what it has.
             return Reply(304, self.validators(resource, data) + resource.headers, is_wrong_304=True)
-        if conditional and self.confirms(request, resource, data):
+        if conditional and kind != "cut" and self.confirms(request, resource, data):
             return Reply(304, self.validators(resource, data) + resource.headers)
+        begin = 0
+        if rest := re.fullmatch(r"bytes=(\d+)-", request.header("range") or ""):
+            asked = request.header("if-range")
+            if int(rest[1]) < len(data) and asked in [None, *(value for _, value in self.validators(resource, data))]:
+                begin = int(rest[1])
+                reply.status, reply.body = 206, data[begin:]
+                reply.headers.append(("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}"))
         reply.headers.append(("Content-Type", TYPES.get(resource.kind, f"image/{resource.kind}")))
         if kind == "cut":
-            reply.cut = len(data) // 2
+            reply.cut = max(0, len(data) // 2 - begin)
         if kind == "cut-late":
-            reply.cut = boundary(data)
+            reply.cut = boundary(data) - begin
         return reply
 
     def validators(self, resource, data):
@@ -214,6 +227,8 @@ class World:
     def is_member(self, request, guard):
         if guard == "certificate":
             return request.certificate
+        if guard == "digest":
+            return answers_challenge(request)
         if guard == "basic":
             return any(f"secret-{name}" in request.text.partition("\n")[2] for name in ("user", "netrc", "info", "bearer"))
         return any(request.header(name) for name in ("authorization", "x-api-key", "cookie")) or request.certificate
@@ -241,6 +256,22 @@ class World:
         if mode == "garbage":
             data = b"no blob at all"
         return Reply(200, [], data, cut=len(data) // 2 if mode == "cut" else None, delay=0.1 if mode == "slow" else 0)
+
+
+CHALLENGES = {"basic": 'Basic realm="pictures"', "digest": 'Digest realm="pictures", nonce="once", qop="auth", algorithm=MD5'}
+
+
+def answers_challenge(request):
+    """Whether a request has the digest of the right password."""
+    said = dict(re.findall(r'(\w+)="?([^",]*)"?', (request.header("authorization") or "").removeprefix("Digest ")))
+
+    def digest(*parts):
+        return hashlib.md5(":".join(parts).encode()).hexdigest()
+
+    known = (digest("ann", "pictures", "secret-user"), digest("ann", "pictures", "secret-netrc"),
+             digest("ann", "pictures", "secret-info"))
+    return any(said.get("response") == digest(
+        own, "once", said.get("nc", ""), said.get("cnonce", ""), "auth", digest(request.method, request.target)) for own in known)
 
 
 def context(certificates, mode):
