@@ -76,15 +76,20 @@ def confirms(seen):
         "--mirror" not in case) and "--remote" not in case and case.get("headers") not in ("no-store", "vary-star", "vary", "cookie")
 
 
-def unstored_pin(seen, row):
-    """"Nothing of that is stored under this URL" (Pinning): what was found by its hash elsewhere."""
-    return bool({"--hash", "--hash-column", "--lock"} & set(seen.case)) and row.get("fetch_reason") == "pinned"
+def unstored_pin(seen, row=None):
+    """"Nothing of that is stored under this URL": what was found by its hash elsewhere. "Processed images from there are not
+    used" (Pinning): what a layer or a remote gave to the run that wrote the lock, the next one makes by itself."""
+    case = seen.case
+    if "--lock" in case and case["--lock"] != "held" and {"--cache-from", "--remote"} & set(case):
+        return True
+    return row is not None and row["status"] == "pinned"
 
 
 def writes(seen):
     """No inode and no time changes: of outputs, of objects, of the lock."""
     case, run = seen.case, seen.second
-    if is_unstored(case) or may_ask(case) and not confirms(seen) or any(row["status"] == "stale" for row in seen.first.rows):
+    if is_unstored(case) or may_ask(case) and not confirms(seen) or unstored_pin(seen) or any(
+            row["status"] == "stale" for row in seen.first.rows):
         return
     for name in sorted(run.changed()):
         is_object = name.startswith("c/v1/objects/")

@@ -62,7 +62,7 @@ def writings(seen):
     for run in seen.runs:
         for secret in SECRETS:
             # "kf overwrites a password on its command line when it starts" (Remotes, Credentials).
-            if secret in run.shown and secret in PASSWORDS:
+            if secret in run.shown and secret in PASSWORDS and seen.twin is None:
                 yield f"{secret} in the process list", run.shown[:300]
     for name in seen.runs[-1].after:
         if name.startswith(INPUTS) and not name.startswith("c/"):

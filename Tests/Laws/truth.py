@@ -304,9 +304,10 @@ def lock(seen):
             yield f"a lock gets the hash of {what}", f"the line of {item.source} is {describe(seen, digest)}"
     named = {place.lock_url(item) for item in place.items if item.places}
     lost = set(before) - set(after)
-    if lost and ("--prune-lock" not in case or lost & named or case.get("list") == "empty" or case.get("list") == "invalid"
-                 or case.get("through")):
-        why = case.get("through") or (case["list"] if case.get("list") in ("empty", "invalid") else "plain")
+    # "What is deleted is chosen on the command line alone" (CommandLine).
+    by_variable = "--prune-lock" in case and "--prune-lock" not in seen.first.argv
+    if lost and (lost & named or case.get("list") in ("empty", "invalid") or "--prune-lock" not in case or by_variable):
+        why = case.get("through") if by_variable else (case["list"] if case.get("list") in ("empty", "invalid") else "plain")
         yield f"a lock loses lines ({why})", f"lost: {', '.join(sorted(lost))}"
     # "Accept images only with their hashes in FILE": an overlay is a part of the image.
     mark = place.world.url("overlay", "/mark.png", place.secure)
