@@ -18,6 +18,7 @@ DEEDS = {
 # "It asks no remote" (kf help prefetch): what a remote has comes in place of a request, and what it once had too.
 BY_REMOTE = {"request": {"remote", "revalidated", "derived"}, "revalidate": {"remote", "derived"}, "refuse": {"remote", "stale", "derived"},
              "stale": {"remote"}}
+PINS = {"--hash", "--hash-column", "--lock"}
 SILENT = {"memory", "disk", "derive", "answer", "leave_out", "refuse"}
 
 
@@ -45,67 +46,65 @@ def judge(seen):
 
 
 def deeds(seen, dry, run, is_explain):
+    """Compares each image's announcement with its row; a dry run announces all variants of an item in one object."""
     case = seen.case
-    has_remote = "--remote" in case
     done, announced = {}, {}
     for row in run.rows:
         done.setdefault((row.get("source"), row.get("line")), []).append(row)
     for row in dry.rows:
-        announced.setdefault((row.get("source"), row.get("line")), []).append(row)
-    pinned = {"--hash", "--hash-column", "--lock"} & set(case)
+        announced.setdefault((row.get("source"), row.get("line")), []).extend(row.get("variants") or [row])
     for key, rows in announced.items():
-        for row in [part for row in rows for part in row.get("variants") or [row]]:
-            word = row.get("next")
-            name = row.get("name") or row.get("variant")
+        for row in rows:
+            word, name = row.get("next"), row.get("name") or row.get("variant")
             results = [result for result in done.get(key, ()) if name in (None, result.get("variant"))]
-            if row.get("status") == "invalid":
-                if any(result["status"] in DELIVERED for result in results):
-                    yield "invalid was announced, and the image came", str(key)
-                continue
+            if row.get("status") == "invalid" and any(result["status"] in DELIVERED for result in results):
+                yield "invalid was announced, and the image came", str(key)
             if word is None:
                 continue
-            if not results:
-                if case.get("--max-failures") is None:
-                    yield f"{word} was announced, and the run has no row", f"{key}: {run.error}"
-                continue
-            right = set(DEEDS[word])
-            if has_remote:
-                right |= BY_REMOTE.get(word, set())
-            if word == "request" and (case.get("sources") in ("repeated", "many") or pinned or case.get("state") == "others"):
-                right |= ORIGIN
-            if pinned:
-                right |= {"pinned"}
-            if case.get("sources") in ("repeated", "many"):
-                right |= {"cached", "disk"}  # The first of several rows has asked for all.
-            if word in ("request", "revalidate") and "--alternative" in case:
-                right |= ORIGIN
-            if pinned and is_explain:
-                right |= ORIGIN  # explain has no option for a pin.
-            if word == "request" and case.get("--process") == "mark-url":
-                right |= {"derived"}
-            if word in ("refuse",) and case.get("sources"):
-                right |= {"cached"}
+            # "--max-failures 3 starts nothing new after the third failure" (CommandLine), and with --read-only a prefetch has
+            # no place for what is missing: "serve hits, … and write nothing to the cache" (UsingTheCache).
+            may_stop = "--max-failures" in case or "--read-only" in case and word != "disk"
+            if not results and not may_stop:
+                yield f"{word} was announced, and the run has no row", f"{key}: {run.error}"
+            right = rightful(case, word, is_explain)
             for result in results:
-                if result["status"] == "not_tried" and (
-                        case.get("--max-failures") or "--read-only" in case and word != "disk"):
-                    continue  # "--read-only: serve hits, … and write nothing to the cache" (UsingTheCache).
-                if result["status"] not in right and not excused(seen, word, result):
+                if result["status"] not in right and not excused(seen, word, result) and not (
+                        result["status"] == "not_tried" and may_stop):
                     yield (f"{word} was announced, done: {result['status']}",
                            f"{key[0]}: announced {row.get('status')}/{word}, done {result['status']}: {result.get('error')}")
-            if row.get("status") == "stale" and not run.requests and case.get("remote") != "directory" and not any(
+            if row.get("status") == "stale" and results and not run.requests and case.get("remote") != "directory" and not any(
                     excused(seen, word, result) or result["status"] == "not_tried" for result in results):
                 # "stale (cached, and would be revalidated)" (kf help prefetch)
                 yield f"stale was announced ({word}), and no server was asked", f"{key[0]}: {results[0]}"
     words = {row.get("next") for row in dry.rows}
-    silent = words <= SILENT and words
     asked = [request for request in run.requests if request.party in ("origin", "other", "mirror")]
-    if silent and asked and not (is_explain and pinned) and not has_remote and not case.get("--process") == "mark-url" and not {
-            "--alternative"} & set(case):
-        yield f"{'/'.join(sorted(words))} was announced, and the {asked[0].party} was asked", f"{asked[0].method} {asked[0].target}"
+    others = {"--remote", "--alternative", *(PINS if is_explain else ())}
+    if words and words <= SILENT and asked and not others & set(case) and case.get("--process") != "mark-url":
+        yield (f"{'/'.join(sorted(words))} was announced, and the {asked[0].party} was asked",
+               f"{asked[0].method} {asked[0].target}")
+
+
+def rightful(case, word, is_explain):
+    """What the rows of a run may say after an announcement."""
+    right, pinned = set(DEEDS[word]), PINS & set(case)
+    if "--remote" in case:
+        right |= BY_REMOTE.get(word, set())
+    if pinned:
+        # "If the cache has the bytes under another URL only, or a remote has the object …, they are taken from there,
+        # which --json calls pinned" (Pinning). explain has no option for a pin.
+        right |= {"pinned"} | (ORIGIN if is_explain or word == "request" else set())
+    if case.get("sources") in ("repeated", "many"):
+        right |= {"cached", "disk"} | (ORIGIN if word == "request" else set())  # The first of several rows asks for all.
+    if word in ("request", "revalidate") and "--alternative" in case:
+        right |= ORIGIN  # Nor what an alternative gives.
+    if word == "request" and (case.get("--process") == "mark-url" or case.get("state") == "others"):
+        right |= ORIGIN  # The overlay that is fetched may be one with which the image is cached.
+    return right
 
 
 def excused(seen, word, result):
-    """"A dry run cannot foretell a failing decoder or processor": it decodes no image (CommandLine, Images that are left out)."""
+    """A dry run decodes no image (CommandLine, Images that are left out): it cannot foretell a failing decoder or processor.
+    A damaged file shows when it is read."""
     code = (result.get("error") or {}).get("code", 0)
     if result["status"] == "failed" and (2007 <= code <= 2009 or 4000 <= code < 5000):
         return True

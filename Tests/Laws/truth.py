@@ -272,7 +272,8 @@ def copy(seen, run, name):
     digest = file[0]
     if "--no-clobber" in case and run.before.get(name) and run.before[name][0] != digest:
         yield "a file is overwritten despite --no-clobber", f"{name} has {describe(seen, digest)}"
-    if any((row.get("output") or "") == name for row in run.rows) or "--json" not in run.argv or run.status < 0 or run.hung:
+    rows = run.rows + (seen.twin.rows + seen.first.rows if seen.twin and run in (seen.first, seen.twin) else [])
+    if any((row.get("output") or "") == name for row in rows) or "--json" not in run.argv or run.status < 0 or run.hung:
         return
     failed = [row for row in run.rows if row.get("status") == "failed"]
     standin = {row["sha256"] for row in seen.oracle.rows(seen.place, seen.place.standin).values()}
