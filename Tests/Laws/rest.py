@@ -1,10 +1,12 @@
 """The law of rest: the same run again asks only what freshness demands, makes nothing and writes nothing."""
 from truth import DELIVERED, STALE, trusted_places
 
-# With these a run stores nothing, or less than it needs again (UsingTheCache, kf help fetch).
+# What a run does not keep, it makes and asks for again: "store nothing on disk", "serve hits, … and write nothing", "nothing of
+# them is cached", "Size limit of the cache" (UsingTheCache, kf help fetch); and what is served without a request stays as it is.
 UNSTORED = {"--memory-only", "--read-only", "--lenient", "--max-size", "--offline", "--only-from-cache"}
-# These ask the source in each run by their own words.
+# "Fetch again", "revalidate with the origin", "--alternative is tried when a source fails", "ask again" (kf help fetch).
 ASKS = {"--force-refresh", "--revalidate", "--update-lock", "--alternative", "--retry-failed"}
+# "It is emptied when the first record is written" (CommandLine, Existing files); a jar is written at the end.
 REPORTS = {"rows.csv", "rows.jsonl", "failed", "dropped", "jar"}
 KEPT = {"memory", "disk", "cached", "pinned", "exported", "revalidated", "stale"}
 
@@ -35,61 +37,63 @@ def by_key(run):
 
 
 def is_unstored(case):
-    return bool(UNSTORED & set(case)) or case.get("--store") in ("none", "original") or case.get("--expire") in (
-        "soon", "expired") or case.get("--cache-policy") == "http" and case.get("headers") == "no-store" or (
-        case.get("--process") == "mark-url" and case.get("overlay") == "missing")
+    http = case.get("--cache-policy") == "http"
+    return bool(UNSTORED & set(case) or case.get("--store") in ("none", "original") or case.get("--expire") in (
+        "soon", "expired") or http and case.get("headers") == "no-store")
 
 
 def may_ask(case):
     """Whether freshness demands a request in each run."""
-    return bool(ASKS & set(case)) or is_unstored(case) or case.get("--expire") in ("soon", "expired") or (
-        # Without a lifetime of its own a response is stale at once (HTTPCaching, Freshness).
-        case.get("--cache-policy") == "http" and (
-            case.get("headers") not in ("max-age", "private") or (case.get("url") or "").startswith("redirect")))
+    # "A malformed value makes the response stale", and so does none: a response needs a lifetime. "A 302, 303 or 307 without
+    # freshness of its own gives none" (HTTPCaching, Freshness, Redirects).
+    lives = case.get("headers") in ("max-age", "private") and not (case.get("url") or "").startswith("redirect")
+    return bool(ASKS & set(case)) or is_unstored(case) or case.get("--cache-policy") == "http" and not lives
+
+
+def confirms(case):
+    """Whether the origin answers a condition of each run by a 304. "A validator proves nothing at another URL" (HTTPCaching)."""
+    asks_anew = {"--force-refresh", "--alternative", "--retry-failed", "--mirror", "--remote"} & set(case)
+    return not asks_anew and case.get("validator") != "none" and case.get("answer") in (None, "slow") and not (
+        case.get("url") or "").startswith("redirect") and case.get("headers") not in ("no-store", "vary-star", "vary", "cookie")
+
+
+def is_settled(seen):
+    """Whether the first run left nothing to make or to ask for."""
+    case = seen.case
+    return not is_unstored(case) and not (may_ask(case) and not confirms(case)) and not unstored_pin(seen) and not any(
+        row["status"] == "stale" for row in seen.first.rows)
 
 
 def compare(seen, one, other):
-    case, status = seen.case, other["status"]
-    source = one["source"]
-    may_change = case.get("answer", "").startswith(("once", "wrong")) or "--remote" in case and case.get(
-        "remote") not in (None, "filled", "directory", "read-only", "slow") or "--alternative" in case
+    case, status, source = seen.case, other["status"], one["source"]
+    may_change = (case.get("answer") or "").startswith(("once", "wrong")) or "--alternative" in case or (
+        "--remote" in case and case.get("remote") in ("older", "liar", "forged", "down", "refusing", "garbage", "cut"))
     if status not in DELIVERED:
-        if status == "failed" and (may_change or is_unstored(case) or may_ask(case) and case.get("answer")):
-            return
-        yield (f"what was {one['status']} is {status} in the second run",
-               f"{source}: {one['status']}, then {status}: {other.get('error')}")
+        if not (status == "failed" and (may_change or is_unstored(case) or may_ask(case) and case.get("answer"))):
+            yield (f"what was {one['status']} is {status} in the second run",
+                   f"{source}: {one['status']}, then {status}: {other.get('error')}")
         return
-    if one.get("sha256") != other.get("sha256") and one["status"] != "stale" and status != "exported" and not (may_ask(case) and may_change):
-        yield "the second run delivers other bytes", f"{source}: {one['sha256']} ({one['status']}), then {other['sha256']} ({status})"
-    if is_unstored(case) or may_ask(case) and not confirms(seen) or one["status"] == "stale" or unstored_pin(seen, one):
-        return
-    if status not in KEPT:
+    is_same = one.get("sha256") == other.get("sha256") or status == "exported"
+    if not is_same and one["status"] != "stale" and not (may_ask(case) and may_change):
+        yield ("the second run delivers other bytes",
+               f"{source}: {one['sha256']} ({one['status']}), then {other['sha256']} ({status})")
+    if is_settled(seen) and status not in KEPT:
         yield (f"the second run has what was {one['status']} {status} again",
                f"{source}: {one['status']}, then {status} ({other.get('fetch_reason')})")
 
 
-def confirms(seen):
-    """Whether the origin answers a condition by a 304 in each run."""
-    case = seen.case
-    return case.get("validator") != "none" and not {"--force-refresh", "--alternative", "--retry-failed"} & set(case) and (
-        case.get("answer", "ok") in ("ok", "slow")) and not (case.get("url") or "").startswith("redirect") and (
-        "--mirror" not in case) and "--remote" not in case and case.get("headers") not in ("no-store", "vary-star", "vary", "cookie")
-
-
-def unstored_pin(seen, row=None):
+def unstored_pin(seen):
     """"Nothing of that is stored under this URL": what was found by its hash elsewhere. "Processed images from there are not
     used" (Pinning): what a layer or a remote gave to the run that wrote the lock, the next one makes by itself."""
     case = seen.case
-    if "--lock" in case and case["--lock"] != "held" and {"--cache-from", "--remote"} & set(case):
-        return True
-    return row is not None and row["status"] == "pinned"
+    return case.get("--lock") not in (None, "held") and bool({"--cache-from", "--remote"} & set(case)) or any(
+        row["status"] == "pinned" for row in seen.first.rows)
 
 
 def writes(seen):
     """No inode and no time changes: of outputs, of objects, of the lock."""
-    case, run = seen.case, seen.second
-    if is_unstored(case) or may_ask(case) and not confirms(seen) or unstored_pin(seen) or any(
-            row["status"] == "stale" for row in seen.first.rows):
+    run = seen.second
+    if not is_settled(seen):
         return
     for name in sorted(run.changed()):
         is_object = name.startswith("c/v1/objects/")
