@@ -130,7 +130,8 @@ def requests(seen, run):
     # "Two processes that want the same missing image make one request" (UsingTheCache): of one that is stored.
     alone = {"--memory-only", "--store", "--expire", "--force-refresh", "--revalidate", "--alternative", "--hash", "--lock",
              "--read-only", "headers"}
-    if case.get("end") == "twice" and (fails != "ok" or alone & set(case)):
+    is_kept = any(row["status"] != "failed" for row in run.rows)
+    if case.get("end") == "twice" and (fails != "ok" or alone & set(case) or not is_kept):
         most += 1
     asked = Counter((request.party, request.target) for request in run.requests
                     if request.party in ("origin", "other", "mirror", "overlay", "alternative") and request.method == "GET")

@@ -46,6 +46,8 @@ def may_ask(case):
     """Whether freshness demands a request in each run."""
     # "A malformed value makes the response stale", and so does none: a response needs a lifetime. "A 302, 303 or 307 without
     # freshness of its own gives none" (HTTPCaching, Freshness, Redirects).
+    if "--cookie-jar" in case and case.get("headers") == "cookie":
+        return True  # "The cookies of a cookieJar as they are when the run begins" are part of the key (Identity).
     lives = case.get("headers") in ("max-age", "private") and not (case.get("url") or "").startswith("redirect")
     return bool(ASKS & set(case)) or is_unstored(case) or case.get("--cache-policy") == "http" and not lives
 

@@ -9,6 +9,7 @@ from cover import WIDTH, completed, spoils
 from dimensions import DEFAULTS, DIMENSIONS, problem
 
 TRIES = 150
+PHASES = [Phase.generate, Phase.shrink]  # Within a test of hypothesis, its own phases would be the default.
 QUIET = {"database": None, "deadline": None, "suppress_health_check": list(HealthCheck)}
 warnings.simplefilter("ignore", HypothesisWarning)
 
@@ -31,7 +32,7 @@ def shrunk(case, table, fails):
 
     strategy = strategies.tuples(*(strategies.integers(0, 12) for _ in items))
     try:
-        return part_of(find(strategy, shows, settings=settings(max_examples=TRIES, **QUIET)))
+        return part_of(find(strategy, shows, settings=settings(max_examples=TRIES, phases=PHASES, **QUIET)))
     except NoSuchExample:
         return None
 
