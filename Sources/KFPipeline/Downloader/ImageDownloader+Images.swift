@@ -128,6 +128,7 @@ private final class DirectDownload: WorkWaiter {
     }
 
     private func process(_ image: DownloadedImage, _ turn: inout Turn) {
+        do throws(KingfisherError) { try image.check(box.value.expectedHash) } catch { return end(.failure(error)) }
         state.withLock { $0.image = image }
         let identifier = (box.value.decoding + [box.value.processor.identifier]).joined(separator: "|>")
         ImageMaking.join(

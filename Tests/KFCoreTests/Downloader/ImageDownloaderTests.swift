@@ -40,6 +40,19 @@ struct ImageDownloaderTests {
         #expect(loaded.image.width == 5 && received.value == Int64(loaded.originalData.count))
     }
 
+    @Test("A download with another hash than the expected one fails", arguments: [ContentHash.Function.sha256, .md5])
+    func pinned(function: ContentHash.Function) async throws {
+        var options = KingfisherOptions()
+        options.expectedHash = function.hash(of: body)
+        #expect(try await downloader.downloadImage(with: url, options: options).originalData == body)
+        let wrong = function.hash(of: Array("other".utf8))
+        options.expectedHash = wrong
+        let failure = KingfisherError.responseError(
+            reason: .unexpectedContent(
+                expected: wrong.description, found: function.hash(of: body).description, bytes: Int64(body.count)))
+        await #expect(throws: failure) { try await downloader.downloadImage(with: url, options: options) }
+    }
+
     @Test("Cancelling one URL leaves the downloads of others")
     func cancelByURL() async throws {
         transport.close()
