@@ -40,7 +40,7 @@ package struct RemotePush: Sendable {
                 var added: [RemoteUpload] = []
                 for entry in some where entry.key.isOriginal == takesOriginals {
                     switch terms(of: entry) {
-                    case .success(let terms): added.append(upload(entry, terms) { note(CachePush.Outcome($0), entry) })
+                    case .success(let terms): added.append(upload(entry, terms) { note(outcome($0, of: entry), entry) })
                     case .failure(let bar): note(.skipped(bar.reason), entry)
                     }
                 }
@@ -60,6 +60,13 @@ package struct RemotePush: Sendable {
         var terms = terms
         terms.push = (isDryRun, now, ended)
         return RemoteUpload(RemoteEntry(entry), StoredFile(entry, in: storage), terms, to: uploads)
+    }
+
+    /// Returns the outcome of an upload. An image that has left the cache meanwhile is no failure.
+    private func outcome(_ end: RemoteUploads.End, of entry: Entry) -> CachePush.Outcome {
+        let outcome = CachePush.Outcome(end)
+        guard case .failed = outcome, bestEffort({ try storage.holds(entry) }) == false else { return outcome }
+        return .skipped("it has left the cache meanwhile")
     }
 
     /// The reason why an image is not shared.

@@ -67,6 +67,13 @@ extension DiskStorage {
         return file
     }
 
+    /// Returns whether the index still has the entry with its object, whose file is there. Between the removal of the file
+    /// and that of the entry, it has not.
+    package func holds(_ entry: Entry) throws(StorageError) -> Bool {
+        let found = try self.entry(for: entry.key)
+        return found?.object.digest == entry.object.digest && directory.objects.exists(entry.object)
+    }
+
     /// Opens the object with this digest, whichever entries use it; nil when there is none. The caller verifies its
     /// bytes.
     package func openObject(_ digest: Digest) throws(StorageError) -> FileDescriptor? {
