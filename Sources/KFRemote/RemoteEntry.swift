@@ -52,7 +52,7 @@ package struct RemoteEntry: Sendable, Equatable {
         extending = entry.extending
         etag = entry.etag
         lastModified = entry.lastModified
-        freshness = entry.freshness
+        freshness = entry.sharedLines
         original = entry.key.isOriginal ? nil : entry.original
     }
 

@@ -6,12 +6,12 @@ import Testing
 extension EndToEnd {
     @Suite("Locked images")
     struct LockTests {
-        private let kf: KFCommand
-        private let server: FaultServer
+        let kf: KFCommand
+        let server: FaultServer
         /// The pictures by path; any other path is missing.
-        private let pictures: Pictures
+        let pictures: Pictures
 
-        private final class Pictures: Sendable {
+        final class Pictures: Sendable {
             private let names = Mutex<[String: String]>([:])
 
             subscript(path: String) -> String? {
@@ -40,24 +40,24 @@ extension EndToEnd {
             try kf.home.write("list.txt", ["/a.png", "/b.png"].map { server.url($0) + "\n" }.joined())
         }
 
-        private func prefetch(_ options: String...) async throws -> CommandResult {
+        func prefetch(_ options: String...) async throws -> CommandResult {
             try await kf.run(["prefetch", "list.txt", "--lock", "images.lock", "--retry", "0"] + options)
         }
 
-        private var lock: String {
+        var lock: String {
             get throws { String(decoding: try kf.contents("images.lock"), as: UTF8.self) }
         }
 
-        private func hash(_ name: String) throws -> String {
+        func hash(_ name: String) throws -> String {
             let bytes = try [UInt8](FixturesDirectory.named("png/\(name).png").data)
             return "sha256-\(Data(PlainSHA256.hash(bytes)).base64EncodedString())"
         }
 
-        private func line(_ path: String, _ name: String) throws -> String {
+        func line(_ path: String, _ name: String) throws -> String {
             "\(server.url(path)) \(try hash(name)) \(try FixturesDirectory.named("png/\(name).png").data.count)\n"
         }
 
-        private func emptyCache() async throws {
+        func emptyCache() async throws {
             #expect(try await kf.run("cache", "clean", "--all", "--yes").status == 0)
         }
 
@@ -250,89 +250,6 @@ extension EndToEnd {
             #expect(try await kf.run("fetch", file, "-o", "-").standardOutput == Data(contentsOf: URL(filePath: file)))
         }
 
-        @Test("The origin replaces what a lying neighbour's cache has")
-        func lyingNeighbour() async throws {
-            let lower = kf.home.path("lower").path
-            let good = server.url("/b.png")
-            for options in [[], ["-p", "flip:h"]] {
-                _ = try await kf.run(["fetch", good, "--cache-dir", lower, "-q"] + options)
-            }
-            // Other bytes, with the size and the time that the index of the neighbour has.
-            let lie = try await kf.script(
-                #"""
-                for object in $(find "$lower/v1/objects" -name '*.png'); do
-                    cp -p "$object" reference; chmod u+w "$object"
-                    printf lie | dd of="$object" bs=1 seek=200 conv=notrunc status=none; touch -r reference "$object"
-                done
-                """#, variables: ["lower": lower])
-            #expect(lie.status == 0, "\(lie)")
-            let right = try FixturesDirectory.named("png/rgb.png").data
-            let plain = try await kf.run("fetch", good, "--cache-from", lower, "-o", "-")
-            #expect(plain.standardOutput != right, "without a hash it is believed")
-            let pinned = ["--cache-from", lower, "--hash", try hash("rgb"), "-o", "-"]
-            let before = server.requests.count
-            let run = try await kf.run(["fetch", good] + pinned)
-            #expect(run.status == 0 && run.standardOutput == right && server.requests.count == before + 1, "\(run)")
-            let made = try await kf.run("fetch", FixturesDirectory.path("png/rgb.png"), "-p", "flip:h", "-o", "-")
-            try await emptyCache()
-            let flipped = try await kf.run(["fetch", good, "-p", "flip:h"] + pinned)
-            #expect(flipped.standardOutput == made.standardOutput && flipped.status == 0, "\(flipped)")
-            try kf.home.write("list.txt", good)
-            try kf.home.write("images.lock", "# kf images.lock 1\n" + line("/b.png", "rgb"))
-            try await emptyCache()
-            let listed = try await prefetch("--frozen", "--cache-from", lower)
-            #expect(listed.status == 0 && listed.errors.contains("1 fetched"), "\(listed)")
-        }
-
-        @Test("The origin replaces what a lying remote has")
-        func lyingRemote() async throws {
-            let remote = ["--remote", "file://\(kf.home.path("remote").path)"]
-            try FileManager.default.createDirectory(at: kf.home.path("remote"), withIntermediateDirectories: true)
-            _ = try await kf.run(["prefetch", "list.txt", "--remote-write", "-q"] + remote)
-            // The entry of one image names the object of the other one.
-            let swap = try await kf.script(
-                #"""
-                cd "$HOME/remote"
-                a=$(sha256sum < "$grey" | cut -d ' ' -f 1); b=$(sha256sum < "$rgb" | cut -d ' ' -f 1)
-                entry=$(grep -rl "$b" . | grep -v "/$b" | head -n 1)
-                sed -i "s/$b/$a/; s/$(stat -c %s "$rgb")/$(stat -c %s "$grey")/" "$entry"
-                """#,
-                variables: [
-                    "grey": FixturesDirectory.path("png/grey.png"), "rgb": FixturesDirectory.path("png/rgb.png"),
-                ])
-            #expect(swap.status == 0, "\(swap)")
-            let right = try FixturesDirectory.named("png/rgb.png").data
-            try await emptyCache()
-            let plain = try await kf.run(["fetch", server.url("/b.png"), "-o", "-"] + remote)
-            #expect(plain.standardOutput != right, "without a hash it is believed")
-            try await emptyCache()
-            let pinned = try await kf.run(
-                ["fetch", server.url("/b.png"), "--hash", try hash("rgb"), "-o", "-"] + remote)
-            #expect(pinned.status == 0 && pinned.standardOutput == right, "\(pinned)")
-        }
-
-        @Test("A remote's object serves without its entry, and only if it is right")
-        func objectOfRemote() async throws {
-            let remote = ["--remote", "file://\(kf.home.path("remote").path)"]
-            try FileManager.default.createDirectory(at: kf.home.path("remote"), withIntermediateDirectories: true)
-            _ = try await kf.run(["prefetch", "list.txt", "--remote-write", "-q"] + remote)
-            try FileManager.default.removeItem(at: kf.home.path("remote/kf1/ac"))
-            try await emptyCache()
-            let count = server.requests.count
-            let pinned = ["fetch", server.url("/b.png"), "--hash", try hash("rgb"), "--json"] + remote
-            let item = try await kf.run(pinned + ["-o", "b.png"]).item()
-            #expect(item.status == "pinned" && server.requests.count == count, "\(item)")
-            #expect(try kf.contents("b.png") == FixturesDirectory.named("png/rgb.png").data)
-            let copies = ["--variant", "a=resize:2x", "--variant", "b=blur:1", "--output-dir", "."]
-            let small = try await kf.run(pinned + copies)
-            #expect(try small.items().map(\.status) == ["pinned", "pinned"] && kf.cachedObjects().isEmpty, "\(small)")
-            for path in TemporaryDirectory.files(in: kf.home.path("remote")) where path.contains("/cas/") {
-                try kf.home.write("remote/\(path)", "damaged")
-            }
-            let fetched = try await kf.run(pinned).item()
-            #expect(fetched.status == "fetched" && server.requests.count == count + 1, "\(fetched)")
-        }
-
         @Test("A cache is checked and cleaned by a lock, and filled with a hash")
         func caches() async throws {
             _ = try await prefetch("-q")
@@ -362,83 +279,6 @@ extension EndToEnd {
             let objects = try await kf.run(check + ["--json"]).objects()
             #expect(try objects[1]["found"] as? String == hash("rgba") && objects.last?["differ"] as? Int == 1)
             #expect(server.requests.count == 3)
-        }
-
-        @Test("A lock is not overwritten, and has no part in keys and shards")
-        func refused() async throws {
-            _ = try await prefetch("-q")
-            let written = try lock
-            for options in [
-                ["--failures", "images.lock"], ["--results", "./images.lock"], ["--key-column", "1"],
-                ["--shards", "out"],
-            ] {
-                let run = try await kf.run(["prefetch", "list.txt", "--lock", "images.lock"] + options)
-                #expect(run.status == 2, "\(options): \(run)")
-                #expect(try lock == written)
-            }
-            let before = server.requests.count
-            for path in ["missing/images.lock", "/dev/null", "."] {
-                let run = try await kf.run("fetch", server.url("/c.png"), "--lock", path)
-                #expect(run.status == 2 && server.requests.count == before, "\(path): \(run)")
-            }
-        }
-
-        @Test("Sixteen processes that write one lock lose no line")
-        func sixteen() async throws {
-            for part in 0..<16 {
-                let urls = (0..<20).map { server.url("/many/\(part)-\($0).png") + "\n" }.joined()
-                try kf.home.write("part\(part).txt", urls)
-            }
-            let kf = kf
-            try await withThrowingTaskGroup(of: CommandResult.self) { group in
-                for part in 0..<16 {
-                    group.addTask {
-                        try await kf.run("prefetch", "part\(part).txt", "--lock", "images.lock", "-q")
-                    }
-                }
-                for try await result in group { #expect(result.status == 0, "\(result)") }
-            }
-            let lines = try lock.split(separator: "\n")
-            #expect(lines.count == 321 && lines.dropFirst().elementsEqual(lines.dropFirst().sorted()))
-        }
-
-        @Test("A kill while the lock is written leaves the old or the new one")
-        func kills() async throws {
-            let many = (0..<40).map { server.url("/many/\($0).png") + "\n" }.joined()
-            try kf.home.write("many.txt", many)
-            let whole = try await kf.run("prefetch", "many.txt", "--lock", "whole.lock", "-q")
-            #expect(whole.status == 0, "\(whole)")
-            let new = String(decoding: try kf.contents("whole.lock"), as: UTF8.self)
-            let old = "# kf images.lock 1\n# ours\n"
-            let result = try await kf.script(
-                #"""
-                cd "$HOME"
-                for delay in $(seq 1 40); do
-                    printf '# kf images.lock 1\n# ours\n' > images.lock
-                    kf prefetch many.txt --lock images.lock -q & sleep 0.0$(printf %02d $delay); kill -9 $! || true
-                    wait $! || true
-                    cat images.lock > seen-$delay
-                done
-                """#)
-            #expect(result.status == 0, "\(result)")
-            let expected = [old, new.replacingOccurrences(of: "lock 1\n", with: "lock 1\n# ours\n")]
-            for delay in 1...40 {
-                let seen = String(decoding: try kf.contents("seen-\(delay)"), as: UTF8.self)
-                #expect(expected.contains(seen), "after \(delay): \(seen.prefix(200))")
-            }
-        }
-
-        @Test("The URLs of a lock lack user info and the parameters that keys ignore")
-        func names() async throws {
-            pictures["/a.png?v=1&token=x"] = "grey"
-            let url = server.url("/a.png?v=1&token=x").replacingOccurrences(of: "http://", with: "http://u:p@")
-            try kf.home.write("list.txt", url)
-            let run = try await prefetch("--key-ignore", "token")
-            #expect(run.status == 0, "\(run)")
-            #expect(
-                try lock == "# kf images.lock 1\n# without query parameters: token\n" + line("/a.png?v=1", "grey"))
-            let other = try await prefetch()
-            #expect(other.status == 2 && other.errors.contains("query parameters"), "\(other)")
         }
     }
 }

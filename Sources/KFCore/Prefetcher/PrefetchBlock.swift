@@ -95,8 +95,8 @@ extension ImageCache {
     func touchFresh(_ wishes: [PrefetchWish], _ forms: [OptionsBox]) async throws(KingfisherError) -> Sight {
         let count = forms.count
         var accepts: (@Sendable (Int, Entry) -> Bool)?
-        let isPinned = wishes.contains { $0.retrievals.first?.pin != nil }
-        if isPinned || forms.contains(where: { $0.value.cachePolicy == .http }) {
+        let needsProof = wishes.contains { $0.retrievals.first?.needsProof ?? false }
+        if needsProof || forms.contains(where: { $0.value.cachePolicy == .http }) {
             accepts = { index, entry in wishes[index / count].retrievals[index % count].accepts(entry) }
         }
         var (targets, originals, remembers) = ([EntryKey](), [EntryKey](), false)
@@ -110,7 +110,7 @@ extension ImageCache {
             }
         }
         return try await touchFresh(
-            targets, originals: originals, answers: remembers, trustsLayers: !isPinned, where: accepts)
+            targets, originals: originals, answers: remembers, trustsLayers: !needsProof, where: accepts)
     }
 }
 

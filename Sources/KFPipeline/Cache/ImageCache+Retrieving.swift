@@ -87,6 +87,9 @@ extension ImageCache {
         if !waits { storage.writeReadsSoon() }
     }
 
+    /// Returns whether this cache made the image of an entry, from bytes that it hashed.
+    func isMadeHere(_ entry: Entry) -> Bool { alreadyOpen?.isMadeHere(entry) ?? false }
+
     /// Counts a cache miss.
     package func noteMiss() {
         guard let storage = alreadyOpen else { return }

@@ -48,6 +48,9 @@ final class DownloadedImage: Sendable {
     /// Whether the image and what is made from it may be stored.
     var isKept: Bool { !isPersonal && way != .pinned && !findings.warnings.contains(where: \.isDamage) }
 
+    /// Whether it is the image as its server sent it. A remote may have had the processed image.
+    var isOriginal: Bool { entry?.original == nil }
+
     /// The bytes, in memory or in a file of the cache.
     var bytes: PendingBytes { pending.withLock { $0 } }
 
@@ -126,7 +129,7 @@ final class DownloadedImage: Sendable {
 
     /// The measures of the original, which may be another image than one that a remote had; nil if they are not known.
     var originalMeasures: ImageMeasures? {
-        if let entry, entry.original != nil { return HeaderLines(entry.freshness).measures }
+        if let entry, !isOriginal { return HeaderLines(entry.freshness).measures }
         return ImageMeasures(format: format, width: info?.width, height: info?.height, bytes: bytes.size)
     }
 }

@@ -195,15 +195,16 @@ extension KingfisherManager {
         ending.facts.response = image.response
         ending.facts.attempts = job.attempts
         ending.facts.reason = FetchReason(before, asking)
-        if retrieval.options.notesOriginal { ending.facts.original = bestEffort { try image.digest(stored: nil) } }
-        ending.facts.originalBytes = image.bytes.size
+        if retrieval.options.notesOriginal, image.isOriginal {
+            ending.facts.original = bestEffort { try image.digest(stored: nil) }
+            ending.facts.originalBytes = image.bytes.size
+        }
         ending.facts.measures = image.originalMeasures
         ending.facts.check = image.findings.extent
         ending.facts.warn(image.findings.warnings)
         if !job.variants.isEmpty { return makeVariants(of: image, ending, job, &turn) }
         let delegate = job.downloader.delegate
-        // A remote may have had the processed image.
-        if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) || image.entry?.original != nil {
+        if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) || !image.isOriginal {
             if let delegate { image.tell(delegate, retrieval.options.processing) }
             return store(ending, of: image, in: image.stores, job, &turn)
         }
@@ -275,6 +276,10 @@ extension KingfisherManager {
             retrieval, asked: job.asked, derivation.way, .file(derivation.file),
             origin: retrieval.isLocal ? nil : OriginFacts(derivation.file.entry))
         ending.derivation = derivation
+        ending.isOfHashedBytes = derivation.isHashed
+        if retrieval.options.notesOriginal {
+            (ending.facts.original, ending.facts.originalBytes) = (derivation.digest, derivation.file.size)
+        }
         ending.facts.measures = derivation.file.entry.originalMeasures
         ending.facts.attempts = job.attempts
         ending.facts.response = derivation.response

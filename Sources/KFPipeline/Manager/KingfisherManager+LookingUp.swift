@@ -53,7 +53,7 @@ extension KingfisherManager {
                 job,
                 Derivation(
                     file: file.file, way: file.isElsewhere ? .pinned : .derived, keeps: !file.isElsewhere,
-                    removals: file.isBorrowed ? nil : file.removals))
+                    isHashed: retrieval.isHashed(file), removals: file.isBorrowed ? nil : file.removals))
         case .serveStale(let stale, renews: true):
             serveWhileRevalidating(job, stale, .success(asking.after(stale)), &turn)
         case .ask(let stale, _):
@@ -113,8 +113,8 @@ extension Retrieval {
 extension KingfisherManager {
     /// Returns the image if memory has it exactly as requested. Nil decides nothing: the stages look for it then.
     func imageInMemory(_ source: Source, _ options: KingfisherOptions) -> RetrieveImageResult? {
-        guard !options.forceRefresh, !options.revalidate, options.expectedHash == nil, options.filter == nil,
-            !Task.isCancelled,
+        guard !options.forceRefresh, !options.revalidate, options.expectedHash == nil,
+            !options.notesOriginal, options.filter == nil, !Task.isCancelled,
             options.request.isPrepared,
             (options.downloader ?? downloader).authenticationChallengeResponder == nil
         else { return nil }

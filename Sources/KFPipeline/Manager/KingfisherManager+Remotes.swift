@@ -140,8 +140,8 @@ extension Retrieval {
 
     /// Whether an entry of a remote may be used for this request.
     package func accepts(_ entry: RemoteEntry) -> Bool {
-        // Nothing proves that a remote made an image from the pinned original.
-        if let pin, entry.original != nil || pin.matches(entry.object) == false { return false }
+        // Nothing proves what a remote has made an image from.
+        if needsProof, entry.original != nil || pin?.matches(entry.object) == false { return false }
         return entry.size <= options.request.maxBytes && accepts(entry.freshness.map { HeaderLines($0) })
     }
 
@@ -184,7 +184,7 @@ extension Retrieval {
             target: target, original: original, inspector: box.inspector, maxBytes: options.request.maxBytes,
             caches: [ObjectIdentifier(cache), ObjectIdentifier(originals)],
             headers: options.cachePolicy == .http ? options.request.sentHeaders.map { "\($0.name): \($0.value)" } : [],
-            isForTarget: isForTarget, usesStale: usesStale)
+            isForTarget: isForTarget, usesStale: usesStale, needsProof: needsProof)
     }
 }
 

@@ -20,7 +20,7 @@ extension KingfisherManager {
         }
         deliverEarly(ending, job, turn)
         var group: [StoreOrder] = []
-        if let image, image.entry?.original == nil { group = keepOriginal(of: image, &ending, job) }
+        if let image, image.isOriginal { group = keepOriginal(of: image, &ending, job) }
         group += keepTarget(of: &ending, in: book) { ending throws(KingfisherError) in
             if case .bytes = ending.content { return image?.entry?.original }
             guard let image else { return ending.derivation?.digest }
@@ -102,8 +102,9 @@ extension KingfisherManager {
                 } else if case .file(let file) = ending.content {
                     own = own.describing(HeaderLines(file.entry.freshness).dhash)
                 }
-                let facts = retrieval.facts(
+                var facts = retrieval.facts(
                     format: format, pixels: pixels, origin: origin, original: digest, own: own, now: now)
+                facts.isMadeHere = ending.isMadeHere
                 if let bytes { return try retrieval.cache.order(bytes, retrieval.target, facts) }
                 guard case .file(let file) = ending.content else { return nil }
                 return .keep(file.entry, as: retrieval.target, facts)
@@ -270,7 +271,8 @@ extension KingfisherManager {
                 let retrieval = ending.retrieval
                 do throws(KingfisherError) {
                     let newer = try retrieval.originals.firstFile(
-                        of: [retrieval.original], strict: false, where: retrieval.accepts)
+                        of: [retrieval.original], strict: false, isTrusted: retrieval.isTrusted,
+                        where: retrieval.accepts)
                     if let newer { newer.cache.noteHit(newer) }
                     guard let newer, newer.isFresh, newer.file.entry.object.digest != derivation.digest else {
                         return end(job, ending, nil, &turn)
@@ -279,7 +281,8 @@ extension KingfisherManager {
                         job,
                         Derivation(
                             file: newer.file, way: derivation.way, response: derivation.response,
-                            problem: derivation.problem, otherwise: derivation.otherwise, isAgain: true,
+                            problem: derivation.problem, otherwise: derivation.otherwise,
+                            isHashed: retrieval.isHashed(newer), isAgain: true,
                             removals: newer.isBorrowed ? nil : newer.removals))
                 } catch {
                     turn.end(job, .failure(error))
@@ -293,9 +296,9 @@ extension KingfisherManager {
     /// Removes a damaged image with this name and content from the caches, and retrieves it again.
     func repaired(_ asked: Retrieval, _ name: EntryKey, sha256: String?) async throws(KingfisherError) -> Image {
         try await asked.cache.removeDamaged(name, sha256: sha256)
-        return try await retrieveImage(
-            with: asked.source, options: asked.options, isRepairable: false
-        ).decoded()
+        var options = asked.options
+        options.expectedHash = asked.pin
+        return try await retrieveImage(with: asked.source, options: options, isRepairable: false).decoded()
     }
 }
 

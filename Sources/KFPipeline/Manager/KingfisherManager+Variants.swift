@@ -151,6 +151,9 @@ extension KingfisherManager {
             retrieval, asked: job.asked, .derived, .failure(retrieval.absence(nil, now: cache.now)),
             origin: original.origin(for: retrieval))
         ending.facts.attempts = job.attempts
+        if retrieval.options.notesOriginal, let known = original.original {
+            (ending.facts.original, ending.facts.originalBytes) = (known.digest, known.bytes ?? original.facts.bytes)
+        }
         ending.facts.measures = original.originalMeasures
         guard job.enter(.making(.body(ending))) else { return }
         let work = WorkerTask { [self, ending] turn in
@@ -190,6 +193,7 @@ extension KingfisherManager {
                 known.map { .file($0) } ?? ImageEnding.Content(made.removeFirst()), origin: ending.origin)
             part.facts = ending.facts
             part.original = ending.original
+            part.isOfHashedBytes = ending.isOfHashedBytes
             if case .processed(let image) = part.content {
                 part.facts.warn(image.warnings)
                 if image.warnings.contains(where: \.isDamage) { part.retrieval = part.retrieval.unstored }

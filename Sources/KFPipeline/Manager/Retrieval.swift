@@ -215,7 +215,7 @@ extension Retrieval {
 
     /// Returns whether the entry answers this request. Under the HTTP policy, the fields that Vary names must be equal.
     package func accepts(_ entry: Entry) -> Bool {
-        if let pin, !entry.key.isAnswer, !hasPinned(entry, pin) { return false }
+        if !entry.key.isAnswer, !isProven(entry) { return false }
         guard options.cachePolicy == .http, let freshness = entry.freshness else { return true }
         return accepts(HeaderLines(freshness))
     }

@@ -106,7 +106,9 @@ extension Retrieval {
                 reasons.append("\(name) is not cached")
                 continue
             }
-            if !accepts(candidate.entry) {
+            if !isProven(candidate.entry) {
+                reasons.append("the cache does not know \(name) as the right one by bytes that it hashed")
+            } else if !accepts(candidate.entry) {
                 reasons.append("\(name) is cached for a request with other headers")
             } else if !candidate.isWhole {
                 reasons.append("the file of \(name) is missing or damaged")

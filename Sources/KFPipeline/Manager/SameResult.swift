@@ -17,7 +17,9 @@ extension KingfisherManager {
     func sameResult(of original: Digest, _ retrieval: Retrieval) -> CachedFile? {
         guard retrieval.isLocal, retrieval.keepsTarget, !retrieval.options.forceRefresh else { return nil }
         // If the cache cannot be read, the image is made.
-        return bestEffort { try retrieval.cache.result(of: retrieval.target.identifier, madeFrom: original) } ?? nil
+        let identifier = retrieval.target.identifier
+        let found = bestEffort { try retrieval.cache.result(of: identifier, madeFrom: original) } ?? nil
+        return found.flatMap { retrieval.isProven($0.entry) ? $0 : nil }
     }
 }
 
@@ -35,6 +37,15 @@ extension ImageCache {
 }
 
 extension ImageEnding {
+    /// Whether this cache made the image, from bytes that it hashed.
+    var isMadeHere: Bool {
+        switch content {
+        case .processed: isOfHashedBytes
+        case .file(let file): retrieval.cache.isMadeHere(file.entry)
+        case .bytes, .failure: false
+        }
+    }
+
     /// Creates the ending with an image that was made before.
     init(madeBefore file: CachedFile, _ other: ImageEnding) {
         self.init(other.retrieval, asked: other.asked, .disk, .file(file), origin: other.origin)

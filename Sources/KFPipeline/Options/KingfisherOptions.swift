@@ -105,7 +105,7 @@ public struct KingfisherOptions: Sendable {
     /// Whether the results of such stores have their files open, so that an eviction cannot take the bytes from an export.
     package var opensBatchedFiles = false
 
-    /// Whether results have the hash of an original that was fetched.
+    /// Whether a lock gets the hashes of originals, so that results have them, of bytes that were hashed here.
     package var notesOriginal = false
     /// Whether to serve a stale image at once where stale-while-revalidate allows that. Otherwise the origin is asked
     /// first.

@@ -80,6 +80,8 @@ struct Derivation: Sendable {
     var problem: KingfisherError?
     /// The action if the file cannot be decoded: to fetch the image again, or to fail.
     var otherwise: Result<Asking, KingfisherError> = .success(Asking())
+    /// Whether the file was hashed by this cache: one of a lower layer is only where its hash counts.
+    var isHashed = true
     /// Whether the original has already been replaced once meanwhile.
     var isAgain = false
     /// The count of removals of the original's cache when the file was found; nil for a file that is never removed.
@@ -122,6 +124,8 @@ struct ImageEnding: Sendable {
     let way: RetrievalWay
     var content: Content
     let origin: OriginFacts?
+    /// Whether the bytes that the image is made from were hashed by this cache.
+    var isOfHashedBytes = true
     var facts = Outcome.Facts()
     /// The claim that keeps other processes from requesting the key until everything is stored.
     var flight: FlightHold?

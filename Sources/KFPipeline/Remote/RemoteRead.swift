@@ -17,6 +17,7 @@ struct RemoteKey: Hashable, Sendable {
     let headers: [String]
     let isForTarget: Bool
     let usesStale: Bool
+    let needsProof: Bool
 }
 
 /// The look-up of one image in the remotes, shared by all of its waiters: the entries of the image and of its original,

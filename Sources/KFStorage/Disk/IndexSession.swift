@@ -25,12 +25,14 @@ final class IndexSession: Sendable {
     private let openedFlights = Mutex<FileLock?>(nil)
     private let openedWriteLock = Mutex<BoundedLock?>(nil)
     let commits: CommitCount
+    let mark: OwnMark
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
         self.directory = directory
         let writable: Bool
         (lock, writable) = try Self.openLock(directory, readOnly: readOnly)
         commits = CommitCount(lock, isOnNetwork: directory.isOnNetwork)
+        mark = OwnMark(lock)
         if let lock {
             try BoundedLock(lock, .shared, byte: LockByte.users, patience: directory.patience).acquire()
         }

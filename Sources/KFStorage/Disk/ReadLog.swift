@@ -168,8 +168,8 @@ extension ReadCounts {
         return counts
     }
 
-    /// The word with the time of the last reset. The words between belong to the sweep, to `CommitCount` and to the
-    /// holder of the write lock.
+    /// The word with the time of the last reset. The words between belong to the sweep, to `CommitCount`, to the holder of
+    /// the write lock and to `OwnMark`; one is unused.
     private static let resetWord = 7
     private static let remoteWord = 8
 

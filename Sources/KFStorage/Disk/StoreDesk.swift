@@ -6,6 +6,7 @@ struct StoreDesk {
     let directory: CacheDirectory
     /// Whether a store waits until its bytes and the file's name are on the disk.
     let synchronizes: Bool
+    let mark: OwnMark
 
     /// Carries out one store. `publishing` receives each new object, whose file must be removed if the store or the
     /// commit fails.
@@ -41,7 +42,8 @@ struct StoreDesk {
         }
         // Synchronizing a file's bytes does not put its name on the disk.
         if synchronizes { try directory.objects.synchronizeFolder(of: object) }
-        let (entry, unused) = try connection.put(put.key, put.facts, object: object, at: place, now: now)
+        let facts = mark.marked(put.facts, of: put.key)
+        let (entry, unused) = try connection.put(put.key, facts, object: object, at: place, now: now)
         if let past, !past.tags.isEmpty { try connection.tag(row: entry.row, past.tags) }
         for object in unused { try connection.remove(object, from: directory) }
         for object in try connection.trimRepresentations(of: put.key) { try connection.remove(object, from: directory) }
@@ -85,7 +87,7 @@ struct StoreDesk {
         for (index, entry) in entries.enumerated() {
             guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
             else { continue }
-            try connection.renew(row: current.row, renewal, now: now)
+            try connection.renew(row: current.row, mark.marked(renewal, of: current), now: now)
             if index == 0 { first = try connection.entry(entry.key) }
         }
         return first
@@ -97,7 +99,8 @@ struct StoreDesk {
         guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object),
             case let place = try connection.place(of: entry.object.digest), place.known != nil
         else { return nil }
-        let (kept, unused) = try connection.put(key, facts, object: current.object, at: place, now: now)
+        let (kept, unused) = try connection.put(
+            key, mark.marked(facts, of: key), object: current.object, at: place, now: now)
         for object in unused { try connection.remove(object, from: directory) }
         return kept
     }

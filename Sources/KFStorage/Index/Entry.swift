@@ -76,6 +76,8 @@ package struct EntryFacts: Equatable, Sendable {
     package var freshness: String?
     /// The digest of the original that a processed entry was made from.
     package var original: Digest?
+    /// Whether this cache made the image, from bytes that it hashed: then `original` is no word of a stranger.
+    package var isMadeHere = false
     package var expiration: StorageExpiration = .days(7)
     /// The freshness lifetime in milliseconds, if it is not the time from now to the end of `expiration`: that of an entry
     /// that another machine has stored before.

@@ -209,7 +209,8 @@ final class IndexWriter: Sendable {
         run: (() throws(StorageError) -> Entry?) throws(StorageError) -> Store.Outcome
     ) throws(StorageError) -> [[Store.Outcome]] {
         let start = ContinuousClock.now
-        let desk = StoreDesk(connection: connection, directory: session.directory, synchronizes: synchronizes)
+        let desk = StoreDesk(
+            connection: connection, directory: session.directory, synchronizes: synchronizes, mark: session.mark)
         return try connection.transaction { () throws(StorageError) in
             var all: [[Store.Outcome]] = []
             all.reserveCapacity(batch.count)
