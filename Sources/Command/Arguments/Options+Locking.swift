@@ -22,6 +22,6 @@ extension Options {
         "update-lock", .cache, .flag, excludes: [frozen.name, offline.name, onlyFromCache.name],
         help: "Revalidate, and --lock what is served now")
     static let pruneLock = Option(
-        "prune-lock", .cache, .flag, excludes: [frozen.name],
+        "prune-lock", .cache, .flag, excludes: [frozen.name], commandLineAlone: true,
         help: "Drop from the --lock what this run does not name")
 }

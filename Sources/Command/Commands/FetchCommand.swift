@@ -32,7 +32,7 @@ struct FetchCommand: Sendable {
         if let column = destination.exporter?.columns.first {
             throw UsageError(message: "--name: {\(column)} is a column of a list, and 'kf fetch' reads none")
         }
-        destination.exporter?.protect(sources.map(\.text))
+        destination.exporter?.protect(sources.map(\.text) + [settings.lock?.path].compactMap(\.self))
         try settings.checkKey(sources.map(\.text))
         if settings.options.expectedHash != nil, sources.count > 1 {
             throw UsageError(message: "--hash works with one source, not with \(sources.count)")
@@ -51,7 +51,7 @@ struct FetchCommand: Sendable {
             throw UsageError(message: "\(notStored); write the image with -o or --output-dir")
         }
         srcset = try SrcsetFile.make(
-            arguments, others: sources.map(\.text) + [arguments[Options.lock]].compactMap(\.self))
+            arguments, others: sources.map(\.text))
     }
 
     func run() -> ExitStatus {
@@ -171,9 +171,11 @@ struct FetchCommand: Sendable {
     private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {
         let text = sources[index].text
         guard text != SourceArgument.standardInput else { return nil }
+        let made = Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) }
+        // The prefetcher reports what is no source.
+        guard case .success(let source) = made else { return nil }
         var reports: [ItemReport] = []
         do {
-            let source = try SourceArgument.source(text, key: settings.key)
             let pin = try settings.lock?.pin(of: source)
             var results: [RetrieveImageResult] = []
             for options in settings.retrieved {

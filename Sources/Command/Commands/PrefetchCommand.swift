@@ -38,6 +38,7 @@ struct PrefetchCommand: Sendable {
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
         }
+        destination.exporter?.protect([settings.lock?.path].compactMap(\.self))
         try settings.checkOnFailure(destination)
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
         altColumn = try arguments[Options.altColumn]
@@ -79,12 +80,6 @@ struct PrefetchCommand: Sendable {
         _ arguments: ParsedArguments, _ paths: [String], _ format: ListFormat?
     ) throws(UsageError) -> PrefetchOutput {
         let (results, failures) = (try arguments[Options.results], try arguments[Options.failures])
-        if let lock = try arguments[Options.lock] {
-            for path in [results, failures].compactMap(\.self)
-            where path == lock || AppendedFile.isSameFile(path, lock) {
-                throw UsageError(message: "--results and --failures would overwrite the lock \(lock)")
-            }
-        }
         if try arguments[Options.prefetchDryRun] {
             guard results == nil else { throw UsageError(message: "--dry-run has no --results; use --json") }
             guard try arguments[Options.srcset] == nil else { throw UsageError(message: "--dry-run has no --srcset") }
@@ -101,7 +96,7 @@ struct PrefetchCommand: Sendable {
             throw UsageError(message: "--results and --failures name the same file, \(results)")
         }
         let records = try failures.map { path throws(UsageError) in try FailureFile(path, lists: paths) }
-        let others = try paths + [results, failures, arguments[Options.lock]].compactMap(\.self)
+        let others = paths + [results, failures].compactMap(\.self)
         return PrefetchOutput(
             failures: records, results: rows, srcset: try SrcsetFile.make(arguments, others: others),
             isOrdered: try arguments[Options.ordered])
@@ -177,8 +172,8 @@ struct PrefetchCommand: Sendable {
         status.raise(to: conclude(report))
         status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
-        settings.forgive(&status)
         status.raise(to: settings.finishLock(common, isWhole: isWhole))
+        settings.forgive(&status)
         summarize((report, start.duration(to: .now), manager.cache, settings.lock), status)
         return status
     }

@@ -77,8 +77,9 @@ struct RetrievalSettings: Sendable {
         try options.takeNetwork(arguments)
         try options.takeFilter(arguments)
         options.expectedHash = try arguments[Options.hash]
-        lock = try Self.lock(arguments, options.request)
+        lock = try Self.lock(arguments, options.request, pulls: pulls)
         if lock?.mode == .updating { options.revalidate = true }
+        options.notesOriginal = lock != nil
         self.options = options
         variants = try Variant.all(arguments, options)
         notStored = try Self.notStored(arguments, variants)
@@ -109,7 +110,7 @@ struct RetrievalSettings: Sendable {
     }
 
     private static func lock(
-        _ arguments: ParsedArguments, _ request: RequestOptions
+        _ arguments: ParsedArguments, _ request: RequestOptions, pulls: Bool
     ) throws(UsageError) -> LockedRun? {
         guard let path = try arguments[Options.lock] else {
             for option in [Options.frozen, Options.updateLock, Options.pruneLock] {
@@ -119,6 +120,14 @@ struct RetrievalSettings: Sendable {
         }
         let (isFrozen, updates) = (try arguments[Options.frozen], try arguments[Options.updateLock])
         let prunes = try arguments[Options.pruneLock]
+        if updates, pulls {
+            throw UsageError(message: "--update-lock takes what the origins serve, and 'kf cache pull' asks none")
+        }
+        for option in [Options.output, Options.results, Options.failures, Options.remoteDropped, Options.srcset] {
+            if let output = try arguments[option], AppendedFile.isSameFile(output, path) {
+                throw UsageError(message: "--\(option.name) would overwrite the lock \(path)")
+            }
+        }
         do throws(KingfisherError) {
             return try LockedRun(
                 path: path, mode: isFrozen ? .frozen : updates ? .updating : .adding,
@@ -131,9 +140,19 @@ struct RetrievalSettings: Sendable {
     /// Writes the lock, and says what it says of the run.
     func finishLock(_ common: CommonSettings, isWhole: Bool) -> ExitStatus {
         guard let lock else { return .success }
-        do throws(KingfisherError) { try lock.finish(isWhole: isWhole) } catch {
+        var status = ExitStatus.success
+        do throws(KingfisherError) {
+            for conflict in try lock.finish(isWhole: isWhole) {
+                common.report(conflict.error, for: conflict.url)
+                status.raise(to: .someFailed)
+            }
+        } catch {
             common.report(error, for: "--lock")
             return .cacheFailed
+        }
+        if let obstacle = lock.pruningObstacle {
+            Terminal.printFailure("kf: --prune-lock: nothing is dropped: \(obstacle)")
+            status.raise(to: .usage)
         }
         let counts = lock.counts
         if !common.quiet, !common.json {
@@ -144,23 +163,25 @@ struct RetrievalSettings: Sendable {
             let changed = "\(counts.changed) \(lock.mode == .updating ? "replaced" : "changed")"
             var parts = ["\(counts.new) new", changed, "\(counts.asLocked) as locked"]
             if counts.pruned > 0 { parts.append("\(counts.pruned) dropped") }
+            if counts.notLocked > 0 { parts.append("\(counts.notLocked) not locked (alternative or stale)") }
             Terminal.printError("kf: \(lock.path): \(parts.joined(separator: ", "))")
         }
-        return .success
+        return status
     }
 
     /// The member of a summary with the counts of the lock.
     static func lockCounts<Record>(_ lock: @escaping @Sendable (Record) -> LockedRun?) -> JSONField<Record> {
         JSONField.ifPresent(
             "lock",
-            "With --lock: the numbers of images that are new, changed, as_locked and dropped; with --update-lock also "
-                + "replaced, each url with its old and new hash."
+            "With --lock: the numbers of images that are new, changed, as_locked and dropped, and not_locked if an "
+                + "alternative delivered some; with --update-lock also replaced, each url with its old and new hash."
         ) { lock($0).map { JSONObject(part: $0, lockFields) } }
     }
 
     private static let lockFields: [JSONField<LockedRun>] = [
         JSONField("new", nil) { $0.counts.new }, JSONField("changed", nil) { $0.counts.changed },
         JSONField("as_locked", nil) { $0.counts.asLocked }, JSONField("dropped", nil) { $0.counts.pruned },
+        JSONField.ifPresent("not_locked", nil) { $0.counts.notLocked == 0 ? nil : $0.counts.notLocked },
         JSONField.ifPresent("replaced", nil) { run in
             run.mode == .updating ? run.replacements.map { JSONObject(part: $0, replacementFields) } : nil
         },
@@ -189,7 +210,8 @@ struct RetrievalSettings: Sendable {
             var images: [RetrieveImageResult] = []
             do throws(KingfisherError) {
                 for var options in variants.map(\.options) {
-                    options.filter = nil
+                    // The image is no one's original: the hash and the filter are about those that it stands in for.
+                    (options.filter, options.expectedHash, options.notesOriginal) = (nil, nil, false)
                     options.request = options.request.outsideScope
                     images.append(try await manager.retrieveImage(with: source, options: options))
                 }

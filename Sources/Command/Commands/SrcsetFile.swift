@@ -46,7 +46,7 @@ final class SrcsetFile: Sendable {
         guard isJSON || ending.hasSuffix(".html") || ending.hasSuffix(".htm") else {
             throw UsageError(message: "--srcset needs the name of a file that ends in .html or .json")
         }
-        if let other = others.first(where: { path == $0 || AppendedFile.isSameFile(path, $0) }) {
+        if let other = others.first(where: { AppendedFile.isSameFile(path, $0) }) {
             throw UsageError(message: "--srcset would overwrite \(other)")
         }
         let createsFolders = try arguments[Options.createDirs]

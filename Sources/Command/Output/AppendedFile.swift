@@ -48,12 +48,27 @@ struct AppendedFile: ~Copyable {
         }
     }
 
-    /// Returns whether two paths lead to the same regular file. `-` is standard input.
+    /// Returns whether two paths lead to the same regular file, or to the same new one. `-` is standard input.
     static func isSameFile(_ path: String, _ other: String) -> Bool {
         var (own, status) = (stat(), stat())
-        guard stat(path, &own) == 0, own.st_mode & S_IFMT == S_IFREG else { return false }
+        guard stat(path, &own) == 0 else { return isSameNewFile(path, other) }
+        guard own.st_mode & S_IFMT == S_IFREG else { return false }
         let isThere = (other == "-" ? fstat(0, &status) : stat(other, &status)) == 0
         return isThere && status.st_dev == own.st_dev && status.st_ino == own.st_ino
+    }
+
+    /// Returns whether two files that do not exist would have the same name in the same folder.
+    private static func isSameNewFile(_ path: String, _ other: String) -> Bool {
+        func place(_ path: String) -> (folder: stat, name: String)? {
+            let slash = path.unicodeScalars.lastIndex(of: "/")
+            let folder = slash.map { String(path.unicodeScalars[...$0]) } ?? "."
+            var status = stat()
+            guard stat(folder, &status) == 0 else { return nil }
+            return (status, String(path.unicodeScalars[(slash ?? path.startIndex)...].drop { $0 == "/" }))
+        }
+        guard let own = place(path), let there = place(other) else { return false }
+        return own.name == there.name && own.folder.st_dev == there.folder.st_dev
+            && own.folder.st_ino == there.folder.st_ino
     }
 
     /// Appends records, unless earlier ones are missing. Leaves none of them after a failure, so that the file ends with a

@@ -29,6 +29,27 @@ public final class LockedRun: Sendable {
         public fileprivate(set) var asLocked = 0
         /// The images that were removed from the lock.
         public fileprivate(set) var pruned = 0
+        /// The images that are not what the origin serves now under the URL, so that the lock does not get them: an
+        /// alternative delivered them, or they are stale.
+        public fileprivate(set) var notLocked = 0
+    }
+
+    /// An image that is another one than the lock has by now: another run, or another item of this one, has locked its URL
+    /// meanwhile.
+    public struct Conflict: Sendable {
+        /// The URL in the lock.
+        public let url: String
+        /// The image that the lock has.
+        public let locked: ImageLock.Image
+        /// The image of this run.
+        public let found: ImageLock.Image
+
+        /// The error of the image, `unexpectedContent` (2011).
+        public var error: KingfisherError {
+            .responseError(
+                reason: .unexpectedContent(
+                    expected: locked.hash.description, found: found.hash.description, bytes: found.bytes ?? 0))
+        }
     }
 
     private struct State {
@@ -36,6 +57,9 @@ public final class LockedRun: Sendable {
         var counts = Counts()
         /// Whether the list has named the image of each row.
         var named: [Bool]
+        var hasNamedOne = false
+        var hasUnreadable = false
+        var conflicts: [Conflict] = []
     }
 
     /// The path of the lock.
@@ -86,6 +110,7 @@ public final class LockedRun: Sendable {
     /// it.
     package func pin(of source: Source) throws(KingfisherError) -> ContentHash? {
         guard let name = name(of: source) else { return nil }
+        if prunes { state.withLock { $0.hasNamedOne = true } }
         guard let row = lock.row(of: name) else {
             if mode == .frozen { throw .requestError(reason: .notLocked(path: path)) }
             return nil
@@ -99,23 +124,26 @@ public final class LockedRun: Sendable {
         if case .responseError(reason: .unexpectedContent)? = outcome.error {
             return state.withLock { $0.counts.changed += 1 }
         }
-        guard case .success(let source) = outcome.item.source else { return }
+        guard case .success(let source) = outcome.item.source else {
+            return state.withLock { $0.hasUnreadable = true }
+        }
         switch outcome.ending {
-        case .skipped(let files): if let file = files.first { note(source, file.entry.originalContent) }
+        case .skipped(let files):
+            if let file = files.first { note(source, file.entry.originalContent, isOfOrigin: true) }
         case .retrieved(let results):
-            for case .success(let image) in results.lazy.map(\.image).prefix(1) {
-                note(source, image.original)
-            }
+            for case .success(let image) in results.lazy.map(\.image).prefix(1) { note(image) }
         case .failed, .notTried: break
         }
     }
 
     /// Notes an image that was retrieved.
     public func note(_ result: RetrieveImageResult) {
-        note(result.originalSource, result.original)
+        let isAlternative = name(of: result.source) != name(of: result.originalSource)
+        let isOld = mode == .updating && result.way == .stale
+        note(result.originalSource, result.original, isOfOrigin: !isAlternative && !isOld)
     }
 
-    private func note(_ source: Source, _ original: (digest: Digest, bytes: Int64?)?) {
+    private func note(_ source: Source, _ original: (digest: Digest, bytes: Int64?)?, isOfOrigin: Bool) {
         guard let name = name(of: source) else { return }
         // An image that a frozen lock lacks has failed before.
         if mode == .frozen { return state.withLock { $0.counts.asLocked += 1 } }
@@ -128,6 +156,7 @@ public final class LockedRun: Sendable {
                 if prunes { state.changes[name] = .add(lock.image(row)) }
             }
         }
+        guard isOfOrigin else { return state.withLock { $0.counts.notLocked += 1 } }
         let locked = row.map(lock.image)
         guard let original = original.map({ ImageLock.Image(hash: ContentHash($0.digest), bytes: $0.bytes) }) else {
             return
@@ -136,9 +165,14 @@ public final class LockedRun: Sendable {
             if let locked {
                 let isSame = locked.hash == original.hash
                 if isSame { state.counts.asLocked += 1 } else { state.counts.changed += 1 }
-                if !isSame, mode == .updating { state.changes[name] = .replace(original) }
-            } else if state.changes.updateValue(.add(original), forKey: name) == nil {
-                state.counts.new += 1
+                if !isSame { state.changes[name] = .replace(original) }
+            } else if case .add(let first) = state.changes[name] {
+                if first.hash == original.hash { return }
+                state.counts.changed += 1
+                state.conflicts.append(Conflict(url: name, locked: first, found: original))
+            } else {
+                let change = mode == .updating ? ImageLock.Change.replace(original) : .add(original)
+                if state.changes.updateValue(change, forKey: name) == nil { state.counts.new += 1 }
             }
         }
     }
@@ -165,18 +199,42 @@ public final class LockedRun: Sendable {
     /// The numbers so far.
     public var counts: Counts { state.withLock { $0.counts } }
 
-    /// Writes the changes. With `isWhole`, the run has named all of its images, so that others may be pruned. Throws
-    /// `outputFailed` (4002). Blocks.
-    public func finish(isWhole: Bool) throws(KingfisherError) {
-        if mode == .frozen { return }
+    /// The reason why the run drops no lines although it prunes: what it was given may not be the whole list. Nil if there is
+    /// none.
+    public var pruningObstacle: String? {
+        guard prunes else { return nil }
+        return state.withLock { state in
+            if state.hasUnreadable { return "a record of the list cannot be read" }
+            return state.hasNamedOne ? nil : "the list names no image"
+        }
+    }
+
+    /// Writes the changes. With `isWhole`, the run has named all of its images, so that others may be pruned unless there is
+    /// a ``pruningObstacle``. Returns the images that are not those that the lock has by now. Throws `outputFailed` (4002).
+    /// Blocks.
+    public func finish(isWhole: Bool) throws(KingfisherError) -> [Conflict] {
+        if mode == .frozen { return [] }
+        let drops = prunes && isWhole && pruningObstacle == nil
         let (changes, named) = state.withLock { state in
-            if prunes, isWhole { state.counts.pruned = state.named.count { !$0 } }
-            return (state.changes, isWhole ? state.named : [])
+            if drops { state.counts.pruned = state.named.count { !$0 } }
+            return (state.changes, drops ? state.named : [])
         }
-        if changes.isEmpty, named.allSatisfy(\.self) { return }
-        // Lines that other processes have added meanwhile are kept.
-        try ImageLock.merge(changes, into: path, ignoredParameters: shortening.flatMap(Self.ignoredParameters)) { url in
-            named.isEmpty || lock.row(of: url).map { named[$0] } ?? true
+        if !changes.isEmpty || named.contains(false) {
+            // Lines that other processes have added meanwhile are kept.
+            let others = try ImageLock.merge(
+                changes, into: path, ignoredParameters: shortening.flatMap(Self.ignoredParameters)
+            ) { url in
+                named.isEmpty || lock.row(of: url).map { named[$0] } ?? true
+            }
+            state.withLock { state in
+                for (url, locked) in others where lock.row(of: url) == nil {
+                    guard case .add(let found) = changes[url] else { continue }
+                    state.conflicts.append(Conflict(url: url, locked: locked, found: found))
+                    state.counts.new -= 1
+                    state.counts.changed += 1
+                }
+            }
         }
+        return state.withLock { $0.conflicts }.sorted { $0.url < $1.url }
     }
 }

@@ -14,10 +14,11 @@ extension ImageLock {
     }
 
     /// Returns the content of a lock with changes by URL, sorted, and without the URLs that `keeps` refuses. Comments stay
-    /// in front of the line that they are in front of. Throws if the content is no lock.
+    /// in front of the line that they are in front of. `others` receives each image that is not added because the content
+    /// has another one under its URL. Throws if the content is no lock.
     public static func merged(
         _ content: [UInt8], _ changes: [String: Change], ignoredParameters: String? = nil,
-        keeps: (String) -> Bool = { _ in true }
+        keeps: (String) -> Bool = { _ in true }, others: (String, Image) -> Void = { _, _ in }
     ) throws(Problem) -> [UInt8] {
         struct Written {
             let url: String
@@ -31,7 +32,7 @@ extension ImageLock {
             var number = 1
             _ = try forEachLine(of: bytes, from: &number, isLast: true) { number, line throws(Problem) in
                 let text = String(decoding: line, as: UTF8.self)
-                guard case .image(let url, _, _) = try read(line, number) else {
+                guard case .image(let url, let digest, let bytes) = try read(line, number) else {
                     if number == 1 { return }
                     if text.hasPrefix(ignoring) { hasHeader = true }
                     // Comments at the beginning, up to an empty line or the first image, belong to the file.
@@ -42,7 +43,12 @@ extension ImageLock {
                 var written = Written(url: name, comments: comments, line: text)
                 comments = []
                 let change = rest.removeValue(forKey: name)
-                if case .replace(let image) = change { written.line = Self.line(name, image, keeping: text) }
+                let locked = Image(hash: ContentHash(digest), bytes: bytes)
+                switch change {
+                case .replace(let image): written.line = Self.line(name, image, keeping: text)
+                case .add(let image): if image.hash != locked.hash { others(name, locked) }
+                case nil: break
+                }
                 if change != nil || keeps(name) { lines.append(written) }
             }
         }
@@ -65,35 +71,38 @@ extension ImageLock {
 
     /// Returns the reason why a file could not be written; nil if none shows.
     package static func obstacle(to path: String) -> String? {
-        var status = stat()
         let folder = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? "."
-        if path.withPath({ stat($0, &status) }) == 0, !status.isRegularFile { return "it is no file" }
         if folder.withPath({ access($0, W_OK) }) == 0 { return nil }
         return errno == ENOENT ? "the folder \(folder) does not exist" : "the folder \(folder) cannot be written to"
     }
 
     /// Merges changes into a file, which is replaced as a whole and only if its content changes. Waits for other processes
-    /// that write a lock in the same folder, at most a minute. Throws `outputFailed` (4002). Blocks.
+    /// that write a lock in the same folder, at most a minute. Returns the images, by URL, that the file has in place of
+    /// others that were to be added. Throws `outputFailed` (4002), or `invalidLock` (1008) if the file cannot be read.
+    /// Blocks.
+    @discardableResult
     public static func merge(
         _ changes: [String: Change], into path: String, ignoredParameters: String? = nil,
         keeps: (String) -> Bool = { _ in true }
-    ) throws(KingfisherError) {
+    ) throws(KingfisherError) -> [String: Image] {
         let folder = try LockedFolder(of: path)
         defer { withExtendedLifetime(folder) {} }
-        let old = try OutputFile.failing { () throws(StorageError) in try content(of: path) }
+        let old = try content(of: path)
         let new: [UInt8]
+        var others: [String: Image] = [:]
         do throws(Problem) {
-            new = try merged(old ?? [], changes, ignoredParameters: ignoredParameters, keeps: keeps)
+            new = try merged(old ?? [], changes, ignoredParameters: ignoredParameters, keeps: keeps) { others[$0] = $1 }
         } catch {
             throw .processorError(reason: .outputFailed(detail: "cannot write \(path): \(error)"))
         }
-        if new == old { return }
+        if new == old { return others }
         let output = try OutputFile.open(path)
         try OutputFile.failing { () throws(StorageError) in
             try new.withBytes { bytes throws(StorageError) in try output.file.write(bytes) }
             try retry("fsync", path) { fsync(output.file.raw) }
         }
         try output.commit()
+        return others
     }
 }
 

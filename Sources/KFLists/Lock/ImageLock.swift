@@ -65,8 +65,7 @@ public struct ImageLock: Sendable {
 
     /// Reads a file, piece by piece; nil if there is none. Throws `invalidLock` (1008). Blocks.
     package static func read(_ path: String) throws(KingfisherError) -> ImageLock? {
-        if path.withPath({ access($0, F_OK) }) != 0, errno == ENOENT { return nil }
-        let file = try open(path)
+        guard let file = try open(path) else { return nil }
         var lock = ImageLock()
         var reading = Reading()
         var (rest, piece) = ([UInt8](), [UInt8](repeating: 0, count: 1 << 18))
@@ -94,10 +93,20 @@ public struct ImageLock: Sendable {
         }
     }
 
-    private static func open(_ path: String) throws(KingfisherError) -> FileDescriptor {
-        do throws(StorageError) { return try FileDescriptor.open(path, O_RDONLY) } catch {
+    /// Opens a file; nil if there is none. Refuses anything else: opening a FIFO would wait for its writer.
+    private static func open(_ path: String) throws(KingfisherError) -> FileDescriptor? {
+        let kind: String
+        do throws(StorageError) {
+            let file = try FileDescriptor.open(path, O_RDONLY | O_NONBLOCK)
+            let status = try file.status()
+            if status.isRegularFile { return file }
+            kind = status.kind
+        } catch .system(_, _, ENOENT) {
+            return nil
+        } catch {
             throw failure(path, error.reason)
         }
+        throw failure(path, "it is \(kind)")
     }
 
     package static func failure(_ path: String, _ detail: String) -> KingfisherError {
@@ -106,9 +115,7 @@ public struct ImageLock: Sendable {
 
     /// Returns the images of a file by their URLs, in its order. Throws `invalidLock` (1008). Blocks.
     public static func images(of path: String) throws(KingfisherError) -> [(url: String, image: Image)] {
-        let bytes: [UInt8]?
-        do throws(StorageError) { bytes = try content(of: path) } catch { throw failure(path, error.reason) }
-        guard let bytes else { throw failure(path, "there is no such file") }
+        guard let bytes = try content(of: path) else { throw failure(path, "there is no such file") }
         do throws(Problem) {
             _ = try ImageLock(bytes)
             var images: [(url: String, image: Image)] = []
@@ -161,13 +168,10 @@ public struct ImageLock: Sendable {
         }
     }
 
-    /// Returns the content of a file; nil if there is none. Blocks.
-    static func content(of path: String) throws(StorageError) -> [UInt8]? {
-        do {
-            return try FileDescriptor.open(path, O_RDONLY).readAll(limit: largest)
-        } catch .system(_, _, ENOENT) {
-            return nil
-        }
+    /// Returns the content of a file; nil if there is none. Throws `invalidLock` (1008). Blocks.
+    static func content(of path: String) throws(KingfisherError) -> [UInt8]? {
+        guard let file = try open(path) else { return nil }
+        do throws(StorageError) { return try file.readAll(limit: largest) } catch { throw failure(path, error.reason) }
     }
 
     /// The number of images.

@@ -139,7 +139,7 @@ extension stat {
     package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { st_mode & S_IFMT == S_IFDIR }
     package var isLink: Bool { st_mode & S_IFMT == S_IFLNK }
-    var kind: String {
+    package var kind: String {
         switch st_mode & S_IFMT {
         case S_IFREG: "a file"
         case S_IFLNK: "a link"
