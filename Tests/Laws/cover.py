@@ -13,6 +13,12 @@ def spoils(item):
     return DIMENSIONS[item[0]][item[1]].spoils
 
 
+def spoilers(case):
+    """The values of a case that spoil it, but for those that others of it need."""
+    needed = {name for item in case.items() for name in DIMENSIONS[item[0]][item[1]].needs}
+    return [item for item in case.items() if spoils(item) and item[0] not in needed]
+
+
 def completed(case, table, generator):
     """The case with what its values need, or None if that cannot be."""
     case = dict(case)
@@ -41,11 +47,10 @@ def completed(case, table, generator):
 
 def pairs_of(case):
     """The pairs that a case covers. A value that spoils images hides all pairs but its own."""
-    items = sorted(case.items())
-    spoilers = [item for item in items if spoils(item)]
-    if len(spoilers) > 2:
+    spoiling = spoilers(case)
+    if len(spoiling) > 2:
         return set()
-    return {pair for pair in itertools.combinations(items, 2) if all(spoiler in pair for spoiler in spoilers)}
+    return {pair for pair in itertools.combinations(sorted(case.items()), 2) if all(item in pair for item in spoiling)}
 
 
 class Cover:
@@ -78,7 +83,7 @@ class Cover:
             self.impossible += 1
             return None
         for _ in range(TRIES):
-            spoilt = any(map(spoils, case.items()))
+            spoilt = bool(spoilers(case))
             if len(case) >= (WIDTH_SPOILT if spoilt else WIDTH):
                 break
             case = self.widened(case, spoilt) or case
@@ -96,7 +101,7 @@ class Cover:
             if item[0] in case or spoils(item) or item[1] == DEFAULTS.get(item[0]):
                 continue
             wider = completed({**case, item[0]: item[1]}, self.table, self.generator)
-            if wider is None or len(wider) > WIDTH + 2 or (any(map(spoils, wider.items())) and not spoilt):
+            if wider is None or len(wider) > WIDTH + 2 or (spoilers(wider) and not spoilt):
                 continue
             gain = sum(pair in self.left for pair in pairs_of(wider)) - sum(pair in self.left for pair in pairs_of(case))
             if gain > most:

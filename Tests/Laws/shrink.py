@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, Phase, find, given, seed, settings
 from hypothesis import strategies
 from hypothesis.errors import HypothesisWarning, NoSuchExample
 
-from cover import WIDTH, completed, spoils
+from cover import WIDTH, completed, spoilers, spoils
 from dimensions import DEFAULTS, DIMENSIONS, problem
 
 TRIES = 150
@@ -46,7 +46,7 @@ def cases(table):
         chosen, generator = parts
         made = {}
         for item in chosen:  # What does not fit to the others is left out.
-            if spoils(item) and any(map(spoils, made.items())):
+            if spoils(item) and spoilers(made):
                 continue
             made = completed({**made, item[0]: item[1]}, table, generator) or made
         return made
