@@ -107,6 +107,9 @@ def remotes(seen):
     entries = [body for path, body in blobs.items() if "/ac/" in path]
     mark_is_private = case.get("overlay") == "private"
     digests = {row["sha256"] for row in seen.first.rows + seen.second.rows if row.get("status") in DELIVERED}
+    # What comes from other origins was asked for without the user's secrets.
+    open_pictures = {sha256(place.mark), sha256(place.new_mark)} | {
+        row["sha256"] for row in seen.oracle.rows(place, place.alternative).values()} | {sha256(place.alternative)}
     for body in entries:
         try:
             entry = json.loads(body)
@@ -116,7 +119,7 @@ def remotes(seen):
             yield "a private overlay is uploaded", "the remote has a picture that holds a private overlay"
         if mark_is_private and entry["sha256"] == sha256(place.mark):
             yield "a private overlay is uploaded by itself", "the remote has the private overlay"
-        elif entry["sha256"] not in (sha256(place.mark), sha256(place.new_mark)) and not place.is_local:
+        elif entry["sha256"] not in open_pictures and not place.is_local:
             if identifies:
                 yield f"an image of a user is uploaded ({sorted(identifies)[0] if identifies is not True else 'header'})", str(entry)
             if case.get("headers") in UNSHARED and case.get("--mirror") is None and case.get("--alternative") is None:
