@@ -235,7 +235,7 @@ extension EndToEnd {
                 for shown in [
                     "Authorization: •••", "X-Api-Key: •••", "http://•••@127.0.0.1:1", "https://•••@h/a.png",
                     "https://•••@h/f.png",
-                    "k:https://•••@h/w.png,scale=0.5|>watermark:https://•••@h/@2x.png",
+                    "watermark:https://•••@h/w.png,scale=0.5|>watermark:https://•••@h/@2x.png",
                 ] {
                     #expect(result.output.contains(shown), "\(shown) in \(result)")
                 }

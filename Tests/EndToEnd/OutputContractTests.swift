@@ -99,8 +99,9 @@ extension EndToEnd {
             let result = try await kf.shell(
                 """
                 mkdir $'d\\xff' && mv a.png $'d\\xff/im\\xe9ge.png' && "$1" fetch -q . -P out \(options) --create-dirs &&
-                cmp b.png $'out/\(name)' && "$1" prefetch -q --allow-local <(ls -d $'d\\xff/im\\xe9ge.png') -P list &&
-                cmp b.png $'list/im\\xe9ge.png'
+                cmp b.png $'out/\(name)' && ls -d $'d\\xff/im\\xe9ge.png' >list.txt &&
+                "$1" prefetch -q --allow-local list.txt -P list --results rows.csv && cmp b.png $'list/im\\xe9ge.png' &&
+                grep -q 'd%FF/im%E9ge.png.*list/im%E9ge.png' rows.csv
                 """)
             #expect(result.status == 0 && result.errors == "", "\(result)")
         }

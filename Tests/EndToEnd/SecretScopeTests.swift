@@ -21,7 +21,7 @@ import Testing
         canaries(in: server.requests.map { "\($0)\n" + String(decoding: $0.body, as: UTF8.self) }.joined())
     }
 
-    /// Base64 of a password in any of its three alignments would be seen here as well.
+    /// The passwords of a kind as Basic authentication sends them.
     private static func encoded(_ name: String) -> [String] {
         ["ann", "bob", "eve"].map { Data("\($0):canary-\(name)".utf8).base64EncodedString() }
     }

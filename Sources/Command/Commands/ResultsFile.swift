@@ -158,9 +158,10 @@ struct ResultsFile: ~Copyable {
         }
     }
 
-    /// Returns a record after RFC 4180, with a line feed.
+    /// Returns a record after RFC 4180, with a line feed. Bytes of file names that are not UTF-8 are percent-encoded.
     private static func row(_ cells: [String]) -> String {
         cells.map { cell in
+            let cell = RawText.percentEscaped(cell)
             guard cell.utf8.contains(where: { $0 == 0x22 || $0 == 0x2c || $0 == 0x0a || $0 == 0x0d }) else {
                 return cell
             }
