@@ -55,11 +55,11 @@ extension EndToEnd {
             #expect(try await server.requests().isEmpty)
         }
 
-        @Test("A missing overlay is reported before any image is made")
+        @Test("A missing overlay is reported for each source")
         func missing() async throws {
             let result = try await kf.run("fetch", picture, picture, "-p", "watermark:nowhere.png")
-            #expect(result.status == 1 && result.errorLines.count == 1, "\(result)")
-            #expect(result.errors.contains("watermark nowhere.png: No such file"), "\(result)")
+            #expect(result.status == 1 && result.errorLines.count == 2, "\(result)")
+            #expect(result.errorLines.allSatisfy { $0.contains(": watermark nowhere.png: No such file") }, "\(result)")
         }
 
         @Test("Variants and prefetch have watermarks as well")

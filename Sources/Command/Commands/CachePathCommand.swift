@@ -46,10 +46,7 @@ struct CachedSources: Sendable {
         let manager = KingfisherManager(cache: settings.cacheToRead(common))
         var status = ExitStatus.success
         var settings = settings
-        do throws(KingfisherError) { try await settings.loadOverlays(manager, offline: true) } catch {
-            failed(error, sources[0])
-            return error.status
-        }
+        await settings.loadOverlays(manager, isLook: true)
         for text in sources {
             for variant in settings.variants {
                 do throws(KingfisherError) {

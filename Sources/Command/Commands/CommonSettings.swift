@@ -69,10 +69,11 @@ struct CommonSettings: Sendable {
         Terminal.printError("kf: warning: \(Terminal.visible(subject + text))")
     }
 
-    /// Prints one line on standard error: the subject, the reason, and the error's code. Of messages that differ only in
-    /// their subject, ten are printed, and all with `-v`.
-    func report(_ error: KingfisherError, for name: String?, hint: String? = nil) {
-        let reason = "\(error.message)\((hint ?? error.advice).map { "; \($0)" } ?? "") [\(error.errorCode)]"
+    /// Prints one line on standard error: the subject, the part of it that failed if it is a part, the reason, and the
+    /// error's code. Of messages that differ only in their subject, ten are printed, and all with `-v`.
+    func report(_ error: KingfisherError, for name: String?, about part: String? = nil, hint: String? = nil) {
+        let advice = (hint ?? error.advice).map { "; \($0)" } ?? ""
+        let reason = "\(part.map { "\($0): " } ?? "")\(error.message)\(advice) [\(error.errorCode)]"
         guard let name else { return Terminal.printFailure("kf: \(Terminal.visible(reason))") }
         let code = "\(error.errorCode) \(error.httpStatus ?? 0) "
         guard verbose || Session.current.messages.admits("kf: ", reason, code: code) else { return }

@@ -57,9 +57,8 @@ struct FetchCommand: Sendable {
     func run() -> ExitStatus {
         let waits = WaitReport(prints: common.verbose)
         let manager = settings.manager(common, waits)
-        guard let settings = settings.withOverlays(manager, common) else { return .someFailed }
         var command = self
-        command.settings = settings
+        command.settings = settings.withOverlays(manager)
         return command.run(manager, waits)
     }
 

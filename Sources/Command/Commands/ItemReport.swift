@@ -11,6 +11,8 @@ struct ItemReport: Sendable {
     /// The file that the image was written to.
     var copy: ImageExporter.Copy?
     var error: KingfisherError?
+    /// The overlay of the variant that failed, if the error is about that and not about the source.
+    var overlay: String?
     /// The number of transfers, where the result does not have it.
     var attempts: Int?
     /// The cached file that was found, and not opened.
@@ -39,7 +41,7 @@ struct ItemReport: Sendable {
         if let error = problem {
             if error.isClosedOutput { return .success }
             // The user sent the signal and needs no message.
-            if !error.isCancellation { common.report(error, for: title, hint: hint) }
+            if !error.isCancellation { common.report(error, for: title, about: overlay, hint: hint) }
         }
         if let leftOut, !common.quiet, !common.json {
             Terminal.printError(
@@ -179,7 +181,7 @@ struct ItemReport: Sendable {
                 "null, or code (a stable number), reason (its name) and message (for people). Where they apply: "
                     + "remembered_seconds, for which a remembered failure still counts, advice, the option that helps, and expected "
                     + "and found, the hashes of an image that has changed."
-            ) { $0.problem.map { JSONObject(part: $0, failure) } },
+            ) { $0.problem == nil ? nil : JSONObject(part: $0, ownFailure) },
             JSONField.ifPresent(
                 "left_out", "Of filtered and opted_out: what refused the image, or the header that opted out."
             ) { $0.leftOut },
@@ -203,6 +205,16 @@ struct ItemReport: Sendable {
         JSONField.ifPresent("expected", nil) { $0.hashes?.expected },
         JSONField.ifPresent("found", nil) { $0.hashes?.found },
     ]
+
+    private static let ownFailure: [JSONField<ItemReport>] = failure.map { field in
+        if field.name == "message" { return JSONField("message", nil) { $0.message } }
+        return JSONField<ItemReport>(name: field.name, meaning: nil) { report, object in
+            if let problem = report.problem { field.add(problem, &object) }
+        }
+    }
+
+    /// The message of the failure, which names what failed if that is not the source.
+    var message: String? { problem.map { [overlay, $0.message].compactMap(\.self).joined(separator: ": ") } }
 
     /// The file that has the image; nil for one that was left as it was.
     var output: String? { left == nil ? copy?.path : nil }

@@ -116,9 +116,8 @@ struct PrefetchCommand: Sendable {
         }
         let waits = WaitReport(prints: common.verbose)
         let manager = settings.manager(common, waits)
-        guard let settings = settings.withOverlays(manager, common) else { return .someFailed }
         var command = self
-        command.settings = settings
+        command.settings = settings.withOverlays(manager)
         return command.run(lists, manager, waits)
     }
 
@@ -233,7 +232,9 @@ struct PrefetchCommand: Sendable {
         }
         // When the cache fails, all items in flight fail alike. The failure is reported once, at the end.
         if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked { return .cacheFailed }
-        common.report(error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))")
+        let overlay = settings.variants.indices.lazy.compactMap { settings.overlay(of: $0, missedBy: error) }.first
+        common.report(
+            error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))", about: overlay)
         return error.status
     }
 
@@ -293,6 +294,7 @@ struct PrefetchCommand: Sendable {
                 report.take(results[index])
                 description = settings.description(of: index, in: results)
             }
+            report.overlay = settings.overlay(of: index, missedBy: report.error)
             report.describe(description, settings)
             return report
         }

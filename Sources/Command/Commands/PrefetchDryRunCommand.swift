@@ -11,7 +11,7 @@ struct PrefetchDryRunCommand: Sendable {
 
     func run(_ lists: PrefetchLists) -> ExitStatus {
         let manager = KingfisherManager(cache: settings.cacheToRead(common))
-        guard let settings = settings.withOverlays(manager, common, offline: true) else { return .someFailed }
+        let settings = settings.withOverlays(manager, isLook: true)
         let run = PrefetchDryRun(manager: manager, forms: settings.variants.map(\.options), lock: settings.lock)
         let start = ContinuousClock.now
         var (counts, status) = Blocking.wait { await look(run, lists) }

@@ -111,7 +111,7 @@ struct ResultsFile: ~Copyable {
         ("frames", { $0.facts?.frames.map { "\($0)" } }), ("sha256", { $0.facts?.sha256 }),
         ("http_status", { $0.httpStatus.map { "\($0)" } }), ("attempts", { "\($0.transfers)" }),
         ("final_url", { $0.result?.response?.url }), ("error_code", { $0.problem.map { "\($0.errorCode)" } }),
-        ("error", { $0.problem?.message }), ("placeholder", { $0.placeholder }),
+        ("error", { $0.message }), ("placeholder", { $0.placeholder }),
         ("left_out", { $0.leftOut }),
     ]
 

@@ -2,36 +2,58 @@ import KFCore
 
 extension RetrievalSettings {
     /// Reads the overlays of all watermarks, before the first image: their hashes are part of the cache keys.
-    /// `offline` makes no request for them.
-    mutating func loadOverlays(_ manager: KingfisherManager, offline: Bool) async throws(KingfisherError) {
+    ///
+    /// The images whose overlay cannot be had fail with its error, each for itself. `isLook` makes no request. An
+    /// overlay that is not cached is then no failure of the run.
+    mutating func loadOverlays(_ manager: KingfisherManager, isLook: Bool) async {
+        var loaded: [String: Result<[UInt8], KingfisherError>] = [:]
         for index in variants.indices {
-            var options = variants[index].options
-            options.offline = options.offline || offline
-            variants[index].options.processor = try await manager.loadingOverlays(
-                of: options.processor, options: options
-            ) { name throws(KingfisherError) in try SourceArgument.source(name) }
+            let processor = variants[index].options.processor
+            do throws(KingfisherError) {
+                var overlays: [String: [UInt8]] = [:]
+                for name in processor.missingOverlays {
+                    if loaded[name] == nil { loaded[name] = await overlay(name, manager, isLook: isLook) }
+                    overlays[name] = try loaded[name]?.get()
+                }
+                variants[index].options.processor = try processor.with(overlays, limits: options.decodeLimits)
+            } catch {
+                variants[index].options.overlayProblem = error
+            }
         }
     }
 
-    /// Returns the settings with the overlays of all watermarks; nil after reporting that one cannot be had. Blocks.
-    func withOverlays(
-        _ manager: KingfisherManager, _ common: CommonSettings, offline: Bool = false
-    ) -> RetrievalSettings? {
-        let names = variants.compactMap { $0.options.processor.missingOverlay }
-        guard let first = names.first else { return self }
+    private func overlay(
+        _ name: String, _ manager: KingfisherManager, isLook: Bool
+    ) async -> Result<[UInt8], KingfisherError> {
+        var options = options
+        options.offline = options.offline || isLook
+        options.notesOriginal = lock != nil
+        do throws(KingfisherError) {
+            let source = try SourceArgument.source(name)
+            let image = try await manager.retrieveOverlay(
+                of: source, options: options, pin: try lock?.pin(of: source))
+            lock?.note(image)
+            return .success(try await image.data())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Returns the settings with the overlays of all watermarks. Blocks.
+    func withOverlays(_ manager: KingfisherManager, isLook: Bool = false) -> RetrievalSettings {
+        if variants.allSatisfy(\.options.processor.missingOverlays.isEmpty) { return self }
         let settings = self
-        let loaded = Blocking.wait { () -> Result<RetrievalSettings, KingfisherError> in
+        return Blocking.wait {
             var settings = settings
-            do throws(KingfisherError) { try await settings.loadOverlays(manager, offline: offline) } catch {
-                return .failure(error)
-            }
-            return .success(settings)
+            await settings.loadOverlays(manager, isLook: isLook)
+            return settings
         }
-        switch loaded {
-        case .success(let settings): return settings
-        case .failure(let error):
-            common.report(error, for: Set(names).count > 1 ? "a watermark" : "watermark \(RequestURL.redacted(first))")
-            return nil
-        }
+    }
+
+    /// The overlay without which a variant failed, for messages; nil when the error is another one.
+    func overlay(of variant: Int, missedBy error: KingfisherError?) -> String? {
+        let options = variants[variant].options
+        guard let error, options.overlayProblem == error else { return nil }
+        return options.processor.missingOverlays.first.map { "watermark \(RequestURL.redacted($0))" }
     }
 }

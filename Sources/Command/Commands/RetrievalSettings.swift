@@ -213,6 +213,9 @@ struct RetrievalSettings: Sendable {
                     // The image is no one's original: the hash and the filter are about those that it stands in for.
                     (options.filter, options.expectedHash, options.notesOriginal) = (nil, nil, false)
                     options.request = options.request.outsideScope
+                    // Without its overlay, a variant has the stand-in without a watermark.
+                    options.processor = options.processor.droppingUnreadWatermarks
+                    options.overlayProblem = nil
                     images.append(try await manager.retrieveImage(with: source, options: options))
                 }
                 return .success(images)

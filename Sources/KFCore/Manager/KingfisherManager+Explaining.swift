@@ -123,8 +123,8 @@ extension KingfisherManager {
                 found.decision, choices.map { $0?.candidate },
                 answer: entries.first { $0.entry.key.isAnswer && retrieval.accepts($0.entry) }?.entry, now: now),
             usable: usable?.cached,
-            absence: retrieval.absence(
-                target.flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: now))
+            absence: retrieval.options.overlayProblem
+                ?? retrieval.absence(target.flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: now))
     }
 
     private typealias Choice = (cached: CachedEntry, candidate: Retrieval.Candidate)

@@ -69,6 +69,13 @@ public struct WatermarkImageProcessor: ImageProcessor, Equatable {
         self.init(.loaded(picture, hash: hash), placement)
     }
 
+    /// Returns the SHA-256 of each overlay that an identifier names, in hexadecimal digits.
+    package static func overlays(in identifier: String) -> [Substring] {
+        identifier.split(separator: "watermark:sha256:", omittingEmptySubsequences: false).dropFirst().map {
+            $0.prefix(64)
+        }
+    }
+
     /// The file or URL that has to be read first; nil for an overlay that is there, or of which only the hash is known.
     fileprivate var unread: String? {
         guard case .named(let name) = overlay, !name.hasPrefix("sha256:") else { return nil }
@@ -123,6 +130,13 @@ extension ImageProcessor {
         return watermark.unread.map { (watermark, $0) }
     }
 
-    /// The first overlay that has to be read before the processor can work and its identifier is known; nil for none.
-    package var missingOverlay: String? { steps.lazy.compactMap(\.unreadWatermark).first?.overlay }
+    /// The processor without the watermarks whose overlays have not been read.
+    package var droppingUnreadWatermarks: any ImageProcessor {
+        if missingOverlays.isEmpty { return self }
+        return steps.filter { $0.unreadWatermark == nil }
+            .reduce(DefaultImageProcessor() as any ImageProcessor) { $0.append(another: $1) }
+    }
+
+    /// The overlays that have to be read before the processor can work and its identifier is known.
+    package var missingOverlays: [String] { steps.compactMap { $0.unreadWatermark?.overlay } }
 }

@@ -203,7 +203,7 @@ struct ListParser {
         let processor: any ImageProcessor
         do { processor = try ProcessorParser.parse(text) } catch { throw .record("processor: \(error.message)") }
         // A list may be a stranger's, and the overlay a file of this machine.
-        if processor.missingOverlay != nil {
+        if !processor.missingOverlays.isEmpty {
             throw .record("processor: 'watermark' is for -p and --variant, not for a list")
         }
         lastProcessor = (text, processor)

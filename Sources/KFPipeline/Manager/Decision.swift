@@ -54,6 +54,7 @@ extension Retrieval {
     ///
     /// `asksRemotes` is whether a remote could be asked now, and `isFirst` whether this image was not looked up before.
     package func decide(_ sight: Sight, asksRemotes: Bool, isFirst: Bool = true, now: Timestamp) -> Decision {
+        if let problem = options.overlayProblem { return .fail(problem) }
         let needsSiblings = remembersAnswers && sight.answer.isUnknown
         if options.forceRefresh { return needsSiblings ? .need(.siblings) : .ask(stale: nil, remotes: false) }
         if let image = sight.memory { return refusal(of: image).map { .fail($0) } ?? .serveFromMemory(image) }

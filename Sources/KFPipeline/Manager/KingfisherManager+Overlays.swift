@@ -23,32 +23,60 @@ extension KingfisherManager {
         of processor: any ImageProcessor, options: KingfisherOptions,
         source: @Sendable (String) throws(KingfisherError) -> Source
     ) async throws(KingfisherError) -> any ImageProcessor {
-        if processor.missingOverlay == nil { return processor }
-        var terms = options
-        terms.processor = DefaultImageProcessor()
-        terms.cacheSerializer = DefaultCacheSerializer()
-        (terms.expectedHash, terms.alternativeSources, terms.onFailureImage) = (nil, [], nil)
-        terms.request = terms.request.outsideScope
-        (terms.progress, terms.progressiveJPEG, terms.imageModifier) = (nil, nil, nil)
+        var overlays: [String: [UInt8]] = [:]
+        for name in processor.missingOverlays where overlays[name] == nil {
+            overlays[name] = try await retrieveOverlay(of: try source(name), options: options).data()
+        }
+        return try processor.with(overlays, limits: options.decodeLimits)
+    }
+
+    /// Retrieves an overlay under the options of the images: unprocessed, and not judged by what those must be.
+    package func retrieveOverlay(
+        of source: Source, options: KingfisherOptions, pin: ContentHash? = nil
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        var options = options
+        options.expectedHash = pin
+        options.request = options.request.outsideScope
+        options.takeOriginal()
+        (options.alternativeSources, options.onFailureImage, options.filter, options.optOut) = ([], nil, nil, nil)
+        (options.progress, options.progressiveJPEG, options.imageModifier) = (nil, nil, nil)
+        // A local file is at hand, and need not be in the cache.
+        if case .provider = source { options.cacheMemoryOnly = true }
+        return try await retrieveImage(with: source, options: options)
+    }
+}
+
+extension ImageProcessor {
+    /// Returns the processor with the overlays of its watermarks. `overlays` has the bytes of each by its name.
+    package func with(
+        _ overlays: [String: [UInt8]], limits: DecodeLimits
+    ) throws(KingfisherError) -> any ImageProcessor {
+        if missingOverlays.isEmpty { return self }
         var result: any ImageProcessor = DefaultImageProcessor()
-        for step in processor.steps {
-            guard let (watermark, name) = step.unreadWatermark else {
+        for step in steps {
+            guard let (watermark, name) = step.unreadWatermark, let overlay = overlays[name] else {
                 result = result.append(another: step)
                 continue
             }
-            let origin = try source(name)
-            var options = terms
-            // A local file is at hand, and need not be in the cache.
-            if case .provider = origin { options.cacheMemoryOnly = true }
-            let overlay = try await retrieveImage(with: origin, options: options).data()
             do {
                 let loaded = try WatermarkImageProcessor(
-                    overlay: overlay, placement: watermark.placement, limits: options.decodeLimits)
+                    overlay: overlay, placement: watermark.placement, limits: limits)
                 result = result.append(another: loaded)
             } catch {
                 throw KingfisherError(processing: error, identifier: watermark.identifier)
             }
         }
         return result
+    }
+}
+
+extension KingfisherOptions {
+    /// Asks for the bytes of the source as they are.
+    mutating func takeOriginal() {
+        processor = DefaultImageProcessor()
+        cacheSerializer = DefaultCacheSerializer()
+        onlyLoadFirstFrame = false
+        decodeLimits.scaleDownBytes = nil
+        scaleFactor = 1
     }
 }

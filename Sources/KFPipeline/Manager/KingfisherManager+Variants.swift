@@ -245,11 +245,7 @@ extension OptionsBox {
     /// The options for the original of the variants.
     fileprivate var ofOriginal: OptionsBox {
         with { options in
-            options.processor = DefaultImageProcessor()
-            options.cacheSerializer = DefaultCacheSerializer()
-            options.onlyLoadFirstFrame = false
-            options.decodeLimits.scaleDownBytes = nil
-            options.scaleFactor = 1
+            options.takeOriginal()
             options.cacheMemoryOnly = options.cacheMemoryOnly || !options.cacheOriginalImage
             options.waitForCache = true
         }

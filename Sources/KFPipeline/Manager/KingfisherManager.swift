@@ -53,11 +53,12 @@ public final class KingfisherManager: Sendable {
     package func retrieveCachedImage(
         with source: Source, options: KingfisherOptions, pin: ContentHash? = nil
     ) throws(KingfisherError) -> RetrieveImageResult? {
-        guard options.request.isPrepared else { return nil }
+        guard options.request.isPrepared, options.overlayProblem == nil else { return nil }
         return try cachedImage(Retrieval(source, OptionsBox(identified(options)), cache, pin: pin))
     }
 
     func cachedImage(_ retrieval: Retrieval) throws(KingfisherError) -> RetrieveImageResult? {
+        if let problem = retrieval.options.overlayProblem { throw problem }
         guard !retrieval.options.forceRefresh, !retrieval.asksOrigin else { return nil }
         let found = try retrieval.look(asksRemotes: asksRemotes(retrieval))
         switch found.decision {
@@ -172,6 +173,11 @@ public final class KingfisherManager: Sendable {
         Turn.run { turn in
             for job in jobs where !job.isCancelled {
                 let retrieval = job.retrieval
+                // No alternative has what the overlay lacks.
+                if let problem = retrieval.options.overlayProblem, case .one = job.wanted {
+                    turn.end(job, .failure(problem))
+                    continue
+                }
                 switch (job.stage, job.wanted) {
                 case (.fetching, _): turn.jobs.append(job)
                 case (_, .several): unknown.append(job)

@@ -127,6 +127,7 @@ package final class Retrieval: Sendable {
     /// caches.
     package var needsLook: Bool {
         pin != nil || selects || cache !== originals || !cache.layers.isEmpty || options.onlyFromCache
+            || options.overlayProblem != nil
     }
 
     /// Returns whether bytes of this format are the requested image, unchanged.

@@ -71,6 +71,10 @@ extension Retrieval {
         case .serveFromMemory: return RetrievalPlan(.memory, ["the image is in memory"])
         case .serve: return RetrievalPlan(.disk, reasons)
         case .make: return RetrievalPlan(.derive, reasons)
+        case .fail(let error) where error == options.overlayProblem:
+            // What was only looked for in the cache is requested by the retrieval.
+            let isRequested = error.isOfCache && !error.isCacheFailure && !options.onlyFromCache
+            return RetrievalPlan(isRequested ? .request : .refuse, ["its overlay cannot be had: \(error.message)"])
         case .fail(let error):
             let step = RetrievalPlan.Step(failing: error)
             return RetrievalPlan(step, reasons + [step == .refuse ? "only the cache may be used" : error.message])

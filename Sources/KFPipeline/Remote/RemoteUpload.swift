@@ -1,3 +1,4 @@
+import KFImaging
 import KFNetwork
 import KFRemote
 import KFStorage
@@ -20,10 +21,13 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         var push: (isDryRun: Bool, now: Timestamp, ended: @Sendable (RemoteUploads.End) -> Void)?
     }
 
-    private enum Step { case begin, present, original, reach, check, verify, write, entry }
+    private enum Step { case begin, present, original, reach, overlay, check, verify, write, entry }
 
     private enum Next {
         case ask(Step)
+        /// Learn whether the remote has the overlay that is to be found there first.
+        case seek(overlay: Digest)
+        case found(overlay: Digest)
         /// Upload the object, unless it is there or another upload brings it.
         case claim
         case again(after: Duration)
@@ -45,6 +49,8 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         /// Whether the remote has the original that the image was made from, and the object.
         var hasOriginal = false
         var hasObject = false
+        /// The files of the image's watermarks that the remote is not known to have.
+        var overlays: ArraySlice<Digest>
         /// Whether the remote's own object was read, or is known to be wrong.
         var isVerified: Bool
         var replaces: Bool
@@ -58,6 +64,8 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
 
     /// The size from which an object is asked for before it is sent, in bytes.
     private static let checkedFrom: Int64 = 256 << 10
+    /// The greatest size of an overlay that is read from the remote, in bytes.
+    private static let longestOverlay: Int64 = 64 << 20
     /// The greatest number of tries of a blob that is locked, or of a remote that is busy.
     private static let mostTries = 8
 
@@ -66,14 +74,19 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         self.file = file
         self.terms = terms
         self.uploads = uploads
+        let overlays = WatermarkImageProcessor.overlays(in: file.entry.key.identifier).compactMap { Digest(hex: $0) }
+        objects = [entry.object] + overlays
         progress = Mutex(
-            Progress(isLacking: terms.push == nil, isVerified: terms.replaces, replaces: terms.replaces))
+            Progress(
+                isLacking: terms.push == nil, overlays: overlays[...], isVerified: terms.replaces,
+                replaces: terms.replaces))
     }
 
     /// Tells a push how the upload has ended.
     func tell(_ end: RemoteUploads.End) { terms.push?.ended(end) }
 
-    var object: Digest { entry.object }
+    /// The object of the image, and those of its overlays.
+    let objects: [Digest]
 
     /// The URL that the image came from, or its key where that is no URL.
     var source: String { file.entry.url ?? file.entry.key.key }
@@ -93,10 +106,32 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
     func run(_ turn: inout Turn) {
         switch progress.withLock({ next(&$0) }) {
         case .ask(let step): ask(step, &turn)
+        case .seek(let overlay): seek(overlay, &turn)
+        case .found(let overlay):
+            uploads.noteUploaded(overlay, self)
+            run(&turn)
         case .claim: claim(&turn)
         case .again(let rest): uploads.repeats(self, after: rest)
         case .fail(let answer): fail(answer)
-        case .end(let end): uploads.ended(self, end)
+        case .end(let end):
+            if case .skipped(Self.lacksOverlay) = end {
+                uploads.log.noteNotUploaded(
+                    "\(RequestURL.redacted(source)) has a watermark whose file the remote \(uploads.remote.name) does not "
+                        + "have; such images are not uploaded to it", kind: "overlays that \(uploads.remote.name) lacks"
+                )
+            }
+            uploads.ended(self, end)
+        }
+    }
+
+    /// Lets one upload at a time ask for an overlay, after the upload of that itself.
+    private func seek(_ overlay: Digest, _ turn: inout Turn) {
+        switch uploads.claimObject(overlay, self) {
+        case .wait: break
+        case .isThere:
+            progress.withLock { _ = $0.overlays.popFirst() }
+            run(&turn)
+        case .upload: ask(.overlay, &turn)
         }
     }
 
@@ -132,6 +167,11 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
             return first(&progress)
         case (.original, .absent): return .end(.skipped(Self.lacksOriginal))
         case (.original, _): return .end(.dropped(Self.unknownOriginal))
+        // An overlay may be secret like an original, and its hash alone proves nothing of what the remote has.
+        case (.overlay, .done) where progress.hash?.finish() == progress.overlays.first:
+            progress.step = .begin
+            return progress.overlays.popFirst().map { .found(overlay: $0) } ?? first(&progress)
+        case (.overlay, .done), (.overlay, .absent), (.overlay, .refusedBlob): return .end(.skipped(Self.lacksOverlay))
         case (.reach, .done), (.reach, .absent):
             progress.step = .begin
             return .claim
@@ -152,6 +192,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
     }
 
     private static let lacksOriginal = "the remote does not have the original that it was made from"
+    private static let lacksOverlay = "the remote does not have the file of its watermark"
     private static let unknownOriginal = "the remote does not say whether it has the original"
     private static let isPrivate = "its origin is nearer than the remote"
 
@@ -165,6 +206,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
     private func first(_ progress: inout Progress) -> Next {
         if !progress.isLacking { return .ask(.present) }
         if terms.original != nil, !progress.hasOriginal { return .ask(.original) }
+        if let overlay = progress.overlays.first { return .seek(overlay: overlay) }
         if progress.hasObject { return .ask(.entry) }
         // The request brings the remote's address.
         return terms.origin != nil && uploads.remote.layer.reach == nil ? .ask(.reach) : .claim
@@ -186,7 +228,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
     private func ask(_ step: Step, _ turn: inout Turn) {
         let replaces = progress.withLock { progress in
             progress.step = step
-            (progress.entry, progress.hash) = ([], step == .verify ? SHA256() : nil)
+            (progress.entry, progress.hash) = ([], step == .verify || step == .overlay ? SHA256() : nil)
             if step == .verify { progress.isVerified = true }
             if step == .entry { progress.hasObject = true }
             return progress.replaces
@@ -195,6 +237,9 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         case .begin: break
         case .present: ask(.read, .entry, entry.name, &turn)
         case .original: ask(.read, .entry, terms.original.map(RemoteEntry.name) ?? "", &turn)
+        case .overlay:
+            let overlay = progress.withLock { $0.overlays.first }
+            ask(.read, .object, overlay?.hex ?? "", limit: Self.longestOverlay, &turn)
         case .reach, .check: ask(.check, .object, entry.object.hex, &turn)
         // The name of the object that the remote has does not prove its bytes.
         case .verify: ask(.read, .object, entry.object.hex, limit: entry.size, &turn)

@@ -238,7 +238,7 @@ final class RemoteUploads: Sendable {
     /// Counts the end of an upload, and starts the next ones.
     func ended(_ upload: RemoteUpload, _ end: End) {
         update { queue in
-            Self.release(upload.object, upload, &queue)
+            for object in upload.objects { Self.release(object, upload, &queue) }
             // Otherwise it was cut off at the end of the run.
             guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return }
             // Under the lock, so that `drain` finds the counts complete when nothing runs.

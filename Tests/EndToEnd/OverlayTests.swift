@@ -1,0 +1,144 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+extension EndToEnd {
+    @Suite("Overlays that are retrieved")
+    struct OverlayTests {
+        private let kf: KFCommand
+        private let server: FaultServer
+        /// The picture that is served as the overlay; nil answers 404.
+        private let overlay: Overlay
+
+        private final class Overlay: Sendable {
+            private let name = Mutex<String?>("rgba")
+
+            var picture: String? {
+                get { name.withLock { $0 } }
+                set { name.withLock { $0 = newValue } }
+            }
+        }
+
+        init() throws {
+            kf = try KFCommand.withoutRetries()
+            let overlay = Overlay()
+            server = try FaultServer { request in
+                guard request.path == "/logo.png" else {
+                    return [.reply(body: (try? FixturesDirectory.bytes("jpeg/landscape-420.jpg")) ?? [])]
+                }
+                guard let name = overlay.picture, let bytes = try? FixturesDirectory.bytes("png/\(name).png") else {
+                    return [.reply("404 Not Found", body: [])]
+                }
+                return [.reply(headers: ["X-Robots-Tag: noai"], body: bytes)]
+            }
+            self.overlay = overlay
+            try kf.home.write("list.txt", ["/a.jpg", "/b.jpg"].map { server.url($0) + "\n" }.joined())
+        }
+
+        private var chain: [String] { ["-p", "watermark:\(server.url("/logo.png")),scale=0.2"] }
+
+        private func prefetch(_ options: String...) async throws -> CommandResult {
+            try await kf.run(["prefetch", "list.txt"] + chain + options)
+        }
+
+        private func requests(of path: String) -> Int { server.requests.count { $0.path == path } }
+
+        @Test("A failing overlay is a failure of each source that needs it")
+        func fails() async throws {
+            overlay.picture = nil
+            try kf.home.write("failed.txt", "old\n")
+            let run = try await prefetch("--failures", "failed.txt", "--results", "rows.csv", "--retry-failed")
+            #expect(run.status == 1 && run.errors.contains("0 fetched (0 B), 0 cached, 2 failed"), "\(run)")
+            let (source, logo) = (server.url("/a.jpg"), server.url("/logo.png"))
+            #expect(run.errors.contains("kf: line 1: \(source): watermark \(logo): response 404"), "\(run)")
+            #expect(try kf.text("failed.txt") == kf.text("list.txt"))
+            let rows = try kf.text("rows.csv").split(separator: "\n")
+            #expect(rows.count == 3 && rows.dropFirst().allSatisfy { $0.contains("failed") }, "\(rows)")
+            #expect(requests(of: "/a.jpg") == 0 && requests(of: "/logo.png") == 1)
+            let items = try await prefetch("--json").items()
+            #expect(items.count == 2 && items.allSatisfy { $0.error?.code == 2002 && $0.key != nil }, "\(items)")
+            #expect(items.allSatisfy { $0.error?.message.hasPrefix("watermark ") == true }, "\(items)")
+            let fetch = try await kf.run(["fetch", server.url("/a.jpg"), "--json"] + chain)
+            #expect(try fetch.status == 1 && fetch.item().error?.code == 2002, "\(fetch)")
+        }
+
+        @Test("A failing overlay leaves the variants without it alone")
+        func variants() async throws {
+            overlay.picture = nil
+            let run = try await kf.run(
+                "fetch", server.url("/a.jpg"), "--variant", "marked=\(chain[1])", "--variant", "small=resize:8x",
+                "--json")
+            let items = try run.items()
+            #expect(run.status == 1 && items.map(\.status) == ["failed", "fetched"], "\(run)")
+            #expect(items.allSatisfy { $0.key == server.url("/a.jpg") })
+        }
+
+        @Test("A stand-in takes the place of an image whose overlay fails")
+        func standIn() async throws {
+            overlay.picture = nil
+            let run = try await kf.run(
+                ["fetch", server.url("/a.jpg"), "-o", "x.png", "--on-failure", FixturesDirectory.path("png/grey.png")]
+                    + chain)
+            #expect(run.status == 1 && FileManager.default.fileExists(atPath: kf.home.path("x.png").path), "\(run)")
+        }
+
+        @Test("Filters and opt-outs judge the sources and not the overlay")
+        func filters() async throws {
+            let run = try await prefetch("--min-size", "100x100", "--respect-opt-out")
+            #expect(run.status == 0 && run.errors.contains("2 fetched"), "\(run)")
+        }
+
+        @Test("A dry run foretells a request for an overlay that is not cached")
+        func dryRun() async throws {
+            let run = try await prefetch("--dry-run", "--json")
+            let objects = try run.objects()
+            #expect(run.status == 0 && server.requests.isEmpty, "\(run)")
+            #expect(objects.map { $0["status"] as? String } == ["missing", "missing", nil], "\(run)")
+            #expect(objects.map { $0["next"] as? String } == ["request", "request", nil], "\(run)")
+            #expect(try await prefetch("--dry-run", "--check").status == 1)
+            #expect(try await prefetch().status == 0)
+            #expect(try await prefetch("--dry-run", "--check").errors.contains("2 hits"))
+            let path = try await kf.run(["cache", "path", server.url("/a.jpg")] + chain)
+            #expect(path.status == 0 && path.outputLines.count == 1, "\(path)")
+        }
+
+        @Test("An overlay is locked like a source")
+        func locked() async throws {
+            let first = try await prefetch("--lock", "images.lock")
+            #expect(first.errors.contains("3 new, 0 changed, 0 as locked"), "\(first)")
+            let lock = try kf.text("images.lock")
+            #expect(lock.contains("\(server.url("/logo.png")) sha256-"))
+            #expect(try await prefetch("--lock", "images.lock", "--frozen").errors.contains("3 as locked"))
+            overlay.picture = "grey"
+            _ = try await kf.run("cache", "clean", "--all", "--yes")
+            let changed = try await prefetch("--lock", "images.lock", "--frozen")
+            #expect(changed.status == 1 && changed.errors.contains("[2011]"), "\(changed)")
+            #expect(requests(of: "/a.jpg") == 1)
+            let rows = lock.split(separator: "\n").filter { !$0.contains("/logo.png") }
+            try kf.home.write("images.lock", rows.map { $0 + "\n" }.joined())
+            let unlocked = try await prefetch("--lock", "images.lock", "--frozen")
+            #expect(unlocked.status == 1 && unlocked.errors.contains("[1009]"), "\(unlocked)")
+        }
+
+        @Test(
+            "An image is uploaded only to a remote that has its overlay",
+            arguments: [(nil, true), ("user:pw", false), ("file", false)])
+        func uploaded(user: String?, isShared: Bool) async throws {
+            let remote = try RemoteFaultServer([])
+            let file = FixturesDirectory.path("png/rgba.png")
+            let name =
+                user == "file"
+                ? file : server.url("/logo.png").replacing("http://", with: user.map { "http://\($0)@" } ?? "http://")
+            let options = ["-p", "watermark:\(name),scale=0.2", "--remote", remote.url("/base"), "--remote-write"]
+            let run = try await kf.run(["prefetch", "list.txt"] + options)
+            #expect(run.status == 0 && run.errors.contains("does not have; such images") == !isShared, "\(run)")
+            // The original that both sources have and, with a public overlay, that and the image.
+            let objects = remote.tree.files.keys.filter { $0.contains("/cas/") }
+            #expect(objects.count == (isShared ? 3 : 1), "\(objects)")
+            let push = try await kf.run("cache", "push", "--remote", remote.url("/base"))
+            #expect(push.status == 0)
+            #expect(remote.tree.files.keys.count { $0.contains("/cas/") } == objects.count, "\(push)")
+        }
+    }
+}
