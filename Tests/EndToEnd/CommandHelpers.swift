@@ -45,6 +45,13 @@ extension KFCommand {
         ).wait()
     }
 
+    /// Runs the command by another program with these words.
+    func run(_ arguments: [String], under program: String, _ words: [String]) async throws -> CommandResult {
+        try await RunningCommand(
+            program, words + [binary.path] + arguments, environment: environment, directory: home.url
+        ).wait()
+    }
+
     /// Runs a script of bash in which `$1` is the command and `words` follow.
     func shell(_ script: String, _ words: String...) async throws -> CommandResult {
         try await RunningCommand(

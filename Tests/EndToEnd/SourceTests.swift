@@ -63,6 +63,29 @@ extension EndToEnd {
             #expect(many.errors.contains("many/b.png: File too large"), "\(many)")
         }
 
+        @Test("A folder whose files are not known is a failure", arguments: ["locked", "listed", "deep"])
+        func lostFolders(kind: String) async throws {
+            let picture = try FixturesDirectory.named("png/grey.png").data
+            let levels = kind == "deep" ? 65 : 1
+            let lost = "pics/" + Array(repeating: kind, count: levels).joined(separator: "/")
+            for name in ["pics/a.png", "\(lost)/b.png", "pics/z.png"] { try kf.home.write(name, picture) }
+            let mode: mode_t = kind == "locked" ? 0 : kind == "listed" ? 0o444 : 0o755
+            #expect(chmod(kf.home.url.path, 0o777) == 0 && chmod(kf.home.path(lost).path, mode) == 0)
+            defer { chmod(kf.home.path(lost).path, 0o755) }
+            // Root reads any folder.
+            let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
+            let arguments = ["fetch", "pics", "--json", "--store", "none", "-P", "out", "--create-dirs"]
+            let result =
+                geteuid() == 0
+                ? try await kf.run(arguments, under: "setpriv", user) : try await kf.run(arguments)
+            #expect(result.status == 1, "\(result)")
+            let items = try result.items().sorted { $0.source < $1.source }
+            #expect(items.map(\.source) == ["pics/a.png", lost, "pics/z.png"], "\(result)")
+            #expect(items.map(\.status) == ["fetched", "failed", "fetched"], "\(result)")
+            let reason = kind == "deep" ? "more than 64 folders deep" : "cannot read the directory: Permission denied"
+            #expect(items.count == 3 && items[1].error?.message == reason, "\(result)")
+        }
+
         @Test("A local source that is not an image is refused")
         func badFiles() async throws {
             expectRefusal(try await kf.run("fetch", "missing.png"), kf, says: "missing.png", "no such file")

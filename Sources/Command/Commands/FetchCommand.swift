@@ -170,7 +170,7 @@ struct FetchCommand: Sendable {
     private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {
         let text = sources[index].text
         guard text != SourceArgument.standardInput else { return nil }
-        let made = Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) }
+        let made = Result { () throws(KingfisherError) in try sources[index].source(key: settings.key) }
         // The prefetcher reports what is no source.
         guard case .success(let source) = made else { return nil }
         var reports: [ItemReport] = []
@@ -238,7 +238,7 @@ struct FetchCommand: Sendable {
         var waiting: [Int: [ItemReport]] = [:]
         var next = first + 1
         let numbers = next..<sources.count + 1
-        let operands = PrefetchSources(numbers, block: settings.jobs / 4) { operand(sources[$0 - 1].text) }
+        let operands = PrefetchSources(numbers, block: settings.jobs / 4) { operand(sources[$0 - 1]) }
         let report = await prefetcher.prefetch(operands) { event in
             guard case .ended(let outcome, let progress) = event else { return }
             waiting[outcome.item.number] = reports(outcome)
@@ -274,11 +274,10 @@ struct FetchCommand: Sendable {
         return .stoppedEarly
     }
 
-    private func operand(_ text: String) -> PrefetchSources.Operand {
+    private func operand(_ given: SourceArgument.Operand) -> PrefetchSources.Operand {
+        let text = given.text
         guard text == SourceArgument.standardInput else {
-            return (
-                text, Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) }, nil
-            )
+            return (text, Result { () throws(KingfisherError) in try given.source(key: settings.key) }, nil)
         }
         let read: PrefetchSources.Reader = {
             do throws(KingfisherError) {

@@ -10,12 +10,21 @@ enum SourceArgument {
     struct Operand: Sendable {
         let text: String
         var root: String?
+        /// The reason why it is no source.
+        var problem: String?
+
+        /// Returns the source of any operand but `-`. A key replaces the source's own.
+        func source(key: String?) throws(KingfisherError) -> Source {
+            if let problem { throw .sourceError(reason: .dataProviderError(detail: problem)) }
+            return try SourceArgument.source(text, key: key)
+        }
     }
 
     /// The number of files in a folder from which a terminal is told of it before the work begins.
     private static let many = 10_000
 
-    /// Returns the operands with each folder replaced by the image files in it and below, but for those in `output`.
+    /// Returns the operands with each folder replaced by the image files in it and below, but for those in `output`. A
+    /// folder there whose files are not known is an operand that fails.
     static func expand(_ texts: [String], without output: String?) -> [Operand] {
         var operands: [Operand] = []
         for text in texts {
@@ -23,12 +32,14 @@ enum SourceArgument {
                 operands.append(Operand(text: text))
                 continue
             }
-            let files = ImageFolder.files(in: text, without: output)
+            let files = ImageFolder.members(of: text, without: output)
             if files.count >= many, Terminal.isTerminal(Session.current.errors) {
                 Terminal.printError("kf: \(files.count) images in \(Terminal.visible(text)); Ctrl-C stops")
             }
             // A folder without images fails by itself, like a file that is missing.
-            operands += files.isEmpty ? [Operand(text: text)] : files.map { Operand(text: $0, root: text) }
+            operands +=
+                files.isEmpty
+                ? [Operand(text: text)] : files.map { Operand(text: $0.path, root: text, problem: $0.problem) }
         }
         return operands
     }

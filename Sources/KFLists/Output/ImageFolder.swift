@@ -11,13 +11,24 @@ package enum ImageFolder {
         stat(path, followingLinks: true)?.isDirectory ?? false
     }
 
-    /// Returns the paths of the files with the extension of an image format, in the order of their names, at most a
-    /// million. Leaves out hidden files and folders, folders that are links, caches that are marked as such
-    /// (`CACHEDIR.TAG`), and `output`, the folder that the run writes to.
-    package static func files(in folder: String, without output: String? = nil) -> [String] {
-        var files: [String] = []
-        collect(folder, depth: 0, without: output.flatMap { FileID($0) }, &files)
-        return files
+    /// A file in a folder, or a place of which the files are not known.
+    package struct Member: Sendable {
+        package let path: String
+        /// The reason why there may be files at the path that are not listed; nil for a file.
+        package var problem: String?
+    }
+
+    /// Returns the files with the extension of an image format, in the order of their names, at most a million. Leaves
+    /// out hidden files and folders, folders that are links, caches that are marked as such (`CACHEDIR.TAG`), and
+    /// `output`, the folder that the run writes to.
+    package static func members(of folder: String, without output: String? = nil) -> [Member] {
+        var members: [Member] = []
+        collect(folder, depth: 0, without: output.flatMap { FileID($0) }, &members)
+        if members.count > most {
+            members.removeLast()
+            members.append(Member(path: folder, problem: "only the first \(most) image files are taken"))
+        }
+        return members
     }
 
     private static func isCache(_ folder: String) -> Bool {
@@ -27,20 +38,32 @@ package enum ImageFolder {
         return bytes?.starts(with: "Signature: 8a477f597d28d172789f06886806bc55".utf8) ?? false
     }
 
-    private static func collect(_ folder: String, depth: Int, without output: FileID?, _ files: inout [String]) {
-        // A folder that cannot be read has no files, as with a shell's patterns.
-        let names = bestEffort { FileListing.names(in: try .open(folder, O_RDONLY | O_DIRECTORY)) } ?? []
-        for name in names.sorted() where !name.hasPrefix(".") {
-            guard files.count < most else { return }
-            let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
-            guard let status = stat(path) else { continue }
-            if status.isDirectory {
-                guard depth < deepest, FileID(status) != output, !isCache(path) else { continue }
-                collect(path, depth: depth + 1, without: output, &files)
-            } else if OutputName.format(of: name) != nil, stat(path, followingLinks: true)?.isRegularFile == true {
-                // It can be read without waiting: no FIFO or device.
-                files.append(path)
+    private static func collect(_ folder: String, depth: Int, without output: FileID?, _ members: inout [Member]) {
+        do throws(StorageError) {
+            guard depth <= deepest else {
+                return members.append(Member(path: folder, problem: "more than \(deepest) folders deep"))
             }
+            for name in try FileListing.allNames(in: try .open(folder, O_RDONLY | O_DIRECTORY)).sorted()
+            where !name.hasPrefix(".") {
+                if members.count > most { return }
+                let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+                guard let status = stat(path) else {
+                    // What has just been removed is no loss. A folder that may be listed and not searched is one.
+                    let code = errno
+                    if code == ENOENT { continue }
+                    throw .system(call: "stat", path: path, errno: code)
+                }
+                if status.isDirectory {
+                    if FileID(status) != output, !isCache(path) {
+                        collect(path, depth: depth + 1, without: output, &members)
+                    }
+                } else if OutputName.format(of: name) != nil, stat(path, followingLinks: true)?.isRegularFile == true {
+                    // It can be read without waiting: no FIFO or device.
+                    members.append(Member(path: path))
+                }
+            }
+        } catch {
+            members.append(Member(path: folder, problem: "cannot read the directory: \(error.reason)"))
         }
     }
 }

@@ -185,7 +185,7 @@ package enum FileListing {
     }
 
     /// Returns the names in a directory without `.` and `..`. Bytes that are not UTF-8 are kept (`RawText`).
-    static func allNames(in directory: borrowing FileDescriptor) throws(StorageError) -> [String] {
+    package static func allNames(in directory: borrowing FileDescriptor) throws(StorageError) -> [String] {
         // A duplicate, because fdopendir takes ownership of the descriptor.
         let raw = try retry("dup", directory.path) { fcntl(directory.raw, F_DUPFD_CLOEXEC, 0) }
         guard let stream = fdopendir(raw) else {
