@@ -248,6 +248,17 @@ extension EndToEnd {
             #expect(try await kf.run(["fetch", urls[0]] + filters).errorLines.count == 1)
         }
 
+        @Test("Each variant of a source that is left out has a row with its key")
+        func rows() async throws {
+            let url = server.url("/300x200")
+            for _ in 0..<2 {
+                let run = try await kf.run("fetch", url, "--widths", "8,24", "--max-aspect", "1.1", "--json", "-P", "o")
+                let items = try run.items()
+                #expect(items.map(\.status) == ["filtered", "filtered"], "\(run)")
+                #expect(items.map(\.key) == [url, url], "\(run)")
+            }
+        }
+
         @Test(
             "Mistakes in the options are refused",
             arguments: [

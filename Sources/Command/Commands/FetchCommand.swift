@@ -166,15 +166,15 @@ struct FetchCommand: Sendable {
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
 
-    /// The reports of a source whose images are all cached; nil when one is not.
+    /// The reports of a source whose images are all cached, or that fails before it is asked; nil for any other.
     private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {
         let text = sources[index].text
         guard text != SourceArgument.standardInput else { return nil }
         let made = Result { () throws(KingfisherError) in try sources[index].source(key: settings.key) }
         // The prefetcher reports what is no source.
         guard case .success(let source) = made else { return nil }
-        var reports: [ItemReport] = []
-        do {
+        let key = source.cacheKey(for: settings.options.request)
+        do throws(KingfisherError) {
             let pin = try settings.lock?.pin(of: source)
             var results: [RetrieveImageResult] = []
             for options in settings.retrieved {
@@ -185,21 +185,31 @@ struct FetchCommand: Sendable {
             }
             if let first = results.first { settings.lock?.note(first) }
             let claim = claim(source, index)
-            for (form, result) in results.prefix(settings.variants.count).enumerated() {
-                var report = ItemReport(
-                    source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
-                report.key = source.cacheKey(for: settings.options.request)
-                report.result = result
+            return reports(of: text, key: key) { form, report in
+                report.result = results[form]
                 report.describe(settings.description(of: form, in: results), settings)
-                report.copy = try destination.write(result, form: form, claim)
-                reports.append(report)
+                do throws(KingfisherError) {
+                    report.copy = try destination.write(results[form], form: form, claim)
+                } catch {
+                    report.error = error
+                }
             }
         } catch {
-            var report = ItemReport(source: text, name: SourceArgument.name(text))
-            report.error = error
-            reports.append(report)
+            return reports(of: text, key: key) { $1.error = error }
         }
-        return reports
+    }
+
+    /// The reports of a source, one for each variant.
+    private func reports(
+        of text: String, key: String?, _ fill: (_ form: Int, inout ItemReport) -> Void
+    ) -> [ItemReport] {
+        settings.variants.indices.map { form in
+            var report = ItemReport(
+                source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
+            report.key = key
+            fill(form, &report)
+            return report
+        }
     }
 
     fileprivate func claim(_ source: Source, _ index: Int) -> ImageExporter.Claim? {
@@ -291,22 +301,21 @@ struct FetchCommand: Sendable {
     }
 
     private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
-        var report = ItemReport(source: outcome.item.text, name: SourceArgument.name(outcome.item.text))
-        guard case .retrieved(let results) = outcome.ending else {
-            if case .failed(let error) = outcome.ending { report.error = error } else { report.isNotTried = true }
-            return [report]
-        }
-        report.key = outcome.item.cacheKey(for: settings.options.request)
-        report.attempts = outcome.attempts
-        return settings.variants.indices.map { index in
-            report.variant = settings.variants[index].name
-            report.take(results[index])
-            report.describe(settings.description(of: index, in: results), settings)
-            if let image = report.result, image.isOfNoUse { report.hint = "write it elsewhere with -o" }
-            if report.source == SourceArgument.standardInput, report.error?.reasonName == "notAnImage" {
-                report.hint = "for a list of URLs: kf prefetch -"
+        let key = outcome.item.cacheKey(for: settings.options.request)
+        return reports(of: outcome.item.text, key: key) { form, report in
+            switch outcome.ending {
+            case .failed(let error): report.error = error
+            case .skipped, .notTried: report.isNotTried = true
+            case .retrieved(let results):
+                report.attempts = outcome.attempts
+                report.take(results[form])
+                report.overlay = settings.overlay(of: form, missedBy: report.error)
+                report.describe(settings.description(of: form, in: results), settings)
+                if let image = report.result, image.isOfNoUse { report.hint = "write it elsewhere with -o" }
+                if report.source == SourceArgument.standardInput, report.error?.reasonName == "notAnImage" {
+                    report.hint = "for a list of URLs: kf prefetch -"
+                }
             }
-            return report
         }
     }
 }
