@@ -105,6 +105,26 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "Where no cache can be, an image is fetched uncached",
+            arguments: ["/dev/null", "/proc", String(repeating: "long/", count: 100)])
+        func noPlace(place: String) async throws {
+            var kf = kf
+            let directory = place.hasPrefix("/") ? place : kf.home.path(place).path
+            kf.environment["HOME"] = directory
+            kf.environment["KF_CACHE_DIR"] = nil
+            kf.environment["XDG_CACHE_HOME"] = nil
+            let result = try await kf.run("fetch", grey, "-o", "y.png")
+            #expect(result.status == 0 && result.errorLines.count == 1, "\(result)")
+            #expect(result.errors.contains(directory) && result.errors.contains("nothing is cached"), "\(result)")
+            #expect(try kf.contents("y.png") == FixturesDirectory.named("png/grey.png").data)
+            try kf.home.write("list.txt", "\(grey)\n")
+            for arguments in [["fetch", grey], ["prefetch", "list.txt"]] {
+                let refused = try await kf.run(arguments)
+                #expect(refused.status == 3 && refused.errors.contains(directory), "\(refused)")
+            }
+        }
+
         @Test("Quotes, comments, spaces and line ends are accepted")
         func handMade() async throws {
             let url = { (query: String) in server.url("png/grey.png?\(query)") }

@@ -320,7 +320,7 @@ public final class ImageCache: Sendable {
             return .open(try DiskStorage(storage))
         } catch .system(_, _, ENOENT) where configuration.access != .create {
             return .absent(nil)
-        } catch let error where error.isReadOnly && configuration.access == .create {
+        } catch let error where error.isNoPlace && configuration.access == .create {
             configuration.notice("\(error.message); nothing is cached")
             return .absent(KingfisherError(opening: error))
         } catch let error where error.isDiskFull && configuration.access == .create {

@@ -31,6 +31,9 @@ package final class CacheDirectory: Sendable {
     let patience: Patience
 
     private static let versionName = "v1"
+    /// The greatest length of the root's path in bytes. SQLite takes paths of 511 bytes, and the longest one is that of
+    /// the journal of an index in the making: `/v1/tmp/index-PID-NUMBER.sqlite-journal`.
+    private static let longestRoot = 511 - 57
 
     /// Opens the directory, and creates it if `access` allows.
     ///
@@ -46,6 +49,7 @@ package final class CacheDirectory: Sendable {
         let marker = CacheMarker(root: opened.raw, path: path)
         let isMarked = try marker.check()
         root = try Self.resolved(path)
+        if root.utf8.count > Self.longestRoot { throw .pathTooLong(path: root, limit: Self.longestRoot) }
         versionPath = "\(root)/\(Self.versionName)"
         objectsPath = "\(versionPath)/\(CacheLayout.objects)/"
         try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)

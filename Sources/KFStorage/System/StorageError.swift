@@ -8,6 +8,8 @@ package enum StorageError: Error, Equatable, Sendable {
     case notADirectory(path: String)
     /// The directory or one of its parents cannot be created.
     case cannotCreateDirectory(path: String, errno: Int32)
+    /// The path of the directory is longer than SQLite takes; sizes are in bytes.
+    case pathTooLong(path: String, limit: Int)
     /// Another user could change the directory's content. `remedy` is the command that fixes it.
     case insecureDirectory(path: String, reason: String, remedy: String)
     /// A foreign item is in the place of one of the cache's own files. `kind` names it: "a link".
@@ -51,6 +53,15 @@ package enum StorageError: Error, Equatable, Sendable {
         return code == ENOENT || code == ELOOP || code == ENOTDIR
     }
 
+    /// Whether nothing can be a cache at this path, whatever is there later, or this process may not write there.
+    package var isNoPlace: Bool {
+        switch self {
+        case .notADirectory, .pathTooLong: true
+        case .cannotCreateDirectory: !isDiskFull
+        default: isReadOnly
+        }
+    }
+
     /// Whether this process may not write there.
     package var isReadOnly: Bool {
         switch self {
@@ -75,6 +86,8 @@ package enum StorageError: Error, Equatable, Sendable {
         case .notADirectory(let path): "\(path) is not a directory"
         case .cannotCreateDirectory(let path, let code):
             "cannot create the directory \(path): \(describe(errno: code))"
+        case .pathTooLong(let path, let limit):
+            "the path of the cache directory \(path) has \(path.utf8.count) bytes, of which SQLite takes \(limit); choose a shorter one with --cache-dir"
         case .insecureDirectory(let path, let reason, let remedy): "\(path) \(reason); to use it: \(remedy)"
         case .planted(let path, let kind):
             "\(path) is \(kind), which kf did not create there; remove it and try again"
