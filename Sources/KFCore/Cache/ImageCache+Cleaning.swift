@@ -257,6 +257,7 @@ extension ImageCache {
     ) async throws(KingfisherError) -> Removal {
         try await onDisk { [self] storage throws(StorageError) in
             if dryRun { return try body(storage, each) }
+            storage.reapTemporaries()
             return try tellingCleaned(each) { note throws(StorageError) in try body(storage, note) }
         } ?? Removal()
     }

@@ -34,18 +34,17 @@ extension CacheDirectory {
         }
     }
 
-    /// Removes files that dead processes left in `tmp`, and objects that were moved aside. The next sweep tries again
-    /// with what cannot be removed.
-    func reapTemporaries(now: Timestamp) {
+    /// Removes objects that were moved aside. The next sweep tries again with what cannot be removed.
+    func reapAside() {
         for name in names(in: "tmp") where name.hasPrefix(Self.asideName) { removeTree("tmp/\(name)") }
-        leftovers(now: now).forEach(unlink)
     }
 
-    /// Returns the files in `tmp` that are too old to be still written.
-    func leftovers(now: Timestamp) -> [String] {
+    /// Returns the files in `tmp` that dead processes left: those that are too old to be still written, and all while no
+    /// other process has the cache open.
+    func leftovers(now: Timestamp, isAlone: Bool) -> [String] {
         temporaries.filter { name in
             guard !Self.isOwn(name), let status = status(of: name), !status.isDirectory else { return false }
-            return status.age(at: now) > Self.temporaryLifetime
+            return isAlone || status.age(at: now) > Self.temporaryLifetime
         }
     }
 

@@ -175,6 +175,11 @@ extension DiskStorage {
         run(groups, known, .none, next, then)
     }
 
+    /// Removes the files in `tmp` that dead processes left.
+    package func reapTemporaries() {
+        if !isReadOnly { session.reapTemporaries() }
+    }
+
     /// Removes this process's files in `tmp`. An object that is being written can no longer be published.
     package func discardTemporaries() {
         guard !isReadOnly else { return }

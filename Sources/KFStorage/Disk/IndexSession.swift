@@ -258,6 +258,25 @@ extension IndexSession {
 }
 
 extension IndexSession {
+    /// The files in `tmp` that dead processes left.
+    ///
+    /// A process writes there only while it has the index open. On a network file system, locks may not reach the other
+    /// machines, and the age alone counts.
+    var leftovers: [String] {
+        guard let lock, !isReadOnly, !directory.isOnNetwork,
+            bestEffort({ try lock.tryAcquire(.exclusive, byte: LockByte.users) }) == true
+        else { return directory.leftovers(now: .now(), isAlone: false) }
+        // The exclusive lock becomes shared again. Without that, the index could be set aside.
+        defer { bestEffort { try rejoin() } }
+        return directory.leftovers(now: .now(), isAlone: true)
+    }
+
+    /// Removes what dead processes left in `tmp`.
+    func reapTemporaries() {
+        directory.reapAside()
+        leftovers.forEach(directory.unlink)
+    }
+
     /// The interval in seconds between sweeps for files of dead processes, over all processes.
     private static let sweepInterval: Int64 = 1800
     /// The word of the lock file with the time of the last sweep, after the counts of reads.
@@ -275,7 +294,7 @@ extension IndexSession {
         // A time in the future means that the clock was set back.
         guard last > seconds || last <= seconds - Self.sweepInterval else { return }
         try lock.write(words: [seconds], from: Self.sweepWord)
-        directory.reapTemporaries(now: now)
+        reapTemporaries()
         directory.shrinkReserve(stored: try reader.withLock { reader throws(StorageError) in try reader.storedSize() })
     }
 }

@@ -39,7 +39,7 @@ final class Verifier {
 
     func run() throws(StorageError) -> Verification {
         // Collected before the first write, because opening the writer removes them.
-        let leftovers = directory.leftovers(now: .now())
+        let leftovers = storage.session.leftovers
         try checkIndex()
         try checkObjectRows()
         try checkEntries()

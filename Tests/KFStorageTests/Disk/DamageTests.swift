@@ -146,16 +146,17 @@ struct DamageTests {
         #expect(error?.message.contains("chmod o-w") == true)
     }
 
-    @Test("Temporary files are removed after an hour")
-    func reaping() async throws {
-        _ = try fixture.open()
+    @Test("Temporary files of killed processes go once the cache is used by one", arguments: [true, false])
+    func reaping(isShared: Bool) async throws {
+        let neighbour = try fixture.open()
         for (name, age) in [("old", 3700), ("young", 3000)] {
             let path = "\(fixture.root)/v1/tmp/\(name)"
             try "x".write(toFile: path, atomically: false, encoding: .utf8)
             try setAge(age, of: path)
         }
+        if !isShared { neighbour.session.retire() }
         try await fixture.open().put("x", "k")
-        #expect(try fixture.leftovers() == ["young"])
+        #expect(try fixture.leftovers() == (isShared ? ["young"] : []))
     }
 
     private func replaceIndex(_ text: String) throws {

@@ -130,7 +130,7 @@ struct PlantedTests {
             try plant(name)
         }
         try await storage.put("y", "l")
-        storage.session.directory.reapTemporaries(now: .now())
+        storage.session.reapTemporaries()
         storage.session.directory.reapPartials(now: .now(), keeping: 0)
         _ = try storage.verify(repairs: true) { _ in }
         _ = try storage.removeAll()

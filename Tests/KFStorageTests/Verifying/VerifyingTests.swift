@@ -127,7 +127,7 @@ struct VerifyingTests {
         #expect(try storage.text("key 0") == nil)
     }
 
-    @Test("Temporary files older than an hour are found")
+    @Test("Temporary files that no process writes are found")
     func leftovers() async throws {
         _ = try await fill()
         for (name, age) in [("old", 3700), ("young", 3000)] {
@@ -135,8 +135,13 @@ struct VerifyingTests {
             try "x".write(toFile: path, atomically: false, encoding: .utf8)
             try setAge(age, of: path)
         }
+        let neighbour = try fixture.open()
         try expect([.leftover: 1])
         #expect(try fixture.leftovers() == ["young"])
+        neighbour.session.retire()
+        let repair = try fixture.open().verify(repairs: true) { _ in }
+        #expect(repair.counts.mapValues(\.found) == [.leftover: 1])
+        #expect(try fixture.leftovers() == [])
     }
 
     @Test(
