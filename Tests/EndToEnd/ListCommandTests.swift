@@ -103,6 +103,23 @@ extension EndToEnd {
                 result.errors.contains("torn.txt.gz: the gzip data is truncated, in line \(taken + 1)"), "\(result)")
         }
 
+        @Test("Zeros behind a gzip list are padding")
+        func paddedGzip() async throws {
+            try kf.home.write("list.txt", server.url("png/grey.png") + "\n")
+            try await gzip("list.txt")
+            let packed = try kf.contents("list.txt.gz")
+            // The zeros reach over the ends of what is read at once.
+            for zeros in [1, 512, 200_000] {
+                try kf.home.write("padded.gz", packed + Data(count: zeros))
+                #expect(try await kf.run("prefetch", "padded.gz").status == 0, "\(zeros)")
+                try kf.home.write("two.gz", packed + Data(count: zeros) + packed)
+                let two = try await kf.run("prefetch", "two.gz")
+                #expect(two.status == 0 && two.errors.contains("2 cached"), "\(zeros): \(two)")
+            }
+            try kf.home.write("other.gz", packed + Data(count: 512) + Data("x".utf8))
+            #expect(try await kf.run("prefetch", "other.gz").status == 2)
+        }
+
         @Test("An endless line ends only its own list")
         func endlessLine() async throws {
             let huge = try kf.home.write("huge.txt", "")

@@ -77,7 +77,7 @@ struct ListBytes: ~Copyable, Sendable {
     }
 }
 
-/// A streaming gzip decompressor for concatenated members, like gunzip. Each piece has a bounded size, regardless of
+/// A streaming gzip decompressor for concatenated members, like gunzip. Zeros behind a member are padding. Each piece has a bounded size, regardless of
 /// the compression ratio.
 struct GzipInflater: ~Copyable, Sendable {
     static let magic: UInt8 = 0x1f
@@ -89,6 +89,7 @@ struct GzipInflater: ~Copyable, Sendable {
     private var input: [UInt8] = []
     private var taken = 0
     private var isInMember = false
+    private var hasEndedMember = false
     /// Whether the last piece was full, so that zlib may hold more.
     private var mayHoldMore = false
     private var problem: ListProblem?
@@ -135,6 +136,10 @@ struct GzipInflater: ~Copyable, Sendable {
     }
 
     private mutating func step() -> [UInt8] {
+        if hasEndedMember, !isInMember {
+            while taken < input.count, input[taken] == 0 { taken += 1 }
+            if taken == input.count { return [] }
+        }
         var code = Z_OK
         let start = taken
         if start < input.count { isInMember = true }
@@ -155,7 +160,7 @@ struct GzipInflater: ~Copyable, Sendable {
         mayHoldMore = false
         switch code {
         case Z_STREAM_END:
-            isInMember = false
+            (isInMember, hasEndedMember) = (false, true)
             inflateReset(stream)
         case Z_OK, Z_BUF_ERROR:
             mayHoldMore = stream.pointee.avail_out == 0
