@@ -103,6 +103,15 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "path", "--key", "item#user=bob").status == 0)
         }
 
+        @Test("A password in an argument that is no URL is never shown", arguments: ["?", "[", "*", "]", "#", "/"])
+        func password(mark: String) async throws {
+            _ = try await kf.run("fetch", grey)
+            for command in ["ls", "rm", "verify", "report", "path", "explain"] {
+                let result = try await kf.run("cache", command, "http://me:s3\(mark)cr3t@127.0.0.1/a.png")
+                #expect(!(result.output + result.errors).contains("cr3t"), "\(command): \(result)")
+            }
+        }
+
         @Test("Filters accept any processor that a listing prints")
         func processor() async throws {
             _ = try await kf.run("fetch", grey, "-p", "resize:20x20", "-f", "webp", "--quality", "70")
