@@ -42,7 +42,9 @@ extension EndToEnd {
             let quiet = try await kf.run(
                 "prefetch", "list.txt", "--dry-run", "-q", "--failures", "failed.txt", "--output-dir", "out")
             #expect(quiet.output == "" && quiet.errorLines.count == 1, "\(quiet)")
-            for name in ["failed.txt", "out"] {
+            let remote = ["--remote", server.url("/remote"), "--remote-write", "--remote-dropped", "dropped.txt"]
+            #expect(try await kf.run(["prefetch", "list.txt", "--dry-run"] + remote).status == 0)
+            for name in ["failed.txt", "out", "dropped.txt"] {
                 #expect(!FileManager.default.fileExists(atPath: kf.home.path(name).path))
             }
         }

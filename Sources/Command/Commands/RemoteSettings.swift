@@ -13,8 +13,10 @@ struct RemoteSettings: Sendable {
         let wait = try arguments[Options.remoteWait]
         // Without its only remote, a pull is in vain.
         let isRequired = pulls ? layers.count == 1 : try arguments[Options.remoteRequired]
-        let dropped = try arguments[Options.remoteDropped].map { path throws(UsageError) in
-            try DroppedUploads(path, lists: arguments.operands)
+        // A dry run uploads nothing, and leaves the file of an earlier run as it is.
+        let isDryRun = try arguments[Options.prefetchDryRun]
+        let dropped = try arguments[Options.remoteDropped].flatMap { path throws(UsageError) in
+            isDryRun ? nil : try DroppedUploads(path, lists: arguments.operands)
         }
         let isVerbose = try arguments[Options.verbose]
         self.dropped = dropped
