@@ -79,6 +79,20 @@ extension EndToEnd {
             #expect(listed.count == 1 && listed[0]["dhash"] as? String == second?["dhash"] as? String, "\(list)")
         }
 
+        @Test("A measure of a cached image is no image of its own in the summary")
+        func counted() async throws {
+            let list = Data(server.url("png/rgba.png").utf8)
+            let fetched = try await kf.run(["prefetch", "-", "--json", "--measure", "mean"], input: list).objects()
+            #expect(
+                fetched.last?["fetched"] as? Int == 1 && fetched.last?["bytes"] as? Int == fetched[0]["bytes"] as? Int)
+            for measure in ["color", "mean"] {
+                _ = try await kf.run("cache", "rm", "--processor", "sketch:256|>described:1")
+                let run = try await kf.run(["prefetch", "-", "--json", "--measure", measure], input: list).objects()
+                #expect(run[0]["status"] as? String == "cached" && run[1]["cached"] as? Int == 1, "\(run)")
+                #expect(run[1]["derived"] as? Int == 0, "\(run)")
+            }
+        }
+
         @Test("Rows of results and of shards have the measures")
         func rows() async throws {
             try kf.home.write("list.csv", Data("url,color\n\(server.url("png/rgba.png")),mine\n".utf8))

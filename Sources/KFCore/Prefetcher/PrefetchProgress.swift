@@ -68,7 +68,8 @@ public struct PrefetchProgress: Sendable, Equatable {
         // The second occurrence of an item may find the image in the cache, and an expired one may serve.
         var (isFetched, isRevalidated, isRemote, isMade) = (false, false, false, false)
         for index in results.indices {
-            guard case .success(let image) = results[index].image else { continue }
+            // The description beside an image is no item of its own.
+            guard case .success(let image) = results[index].image, !image.isDescription else { continue }
             if results[index].copy?.state == .written { written += 1 }
             if results[index].copy?.state == .unchanged { unchanged += 1 }
             switch image.way {

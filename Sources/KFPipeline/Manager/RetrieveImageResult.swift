@@ -120,6 +120,9 @@ public struct RetrieveImageResult: Sendable {
     /// The representation of the image or of its original; nil for the one under the key alone.
     var representation: String? { name.representation }
 
+    /// Whether the image keeps the description of another one.
+    package var isDescription: Bool { DescriptionSerializer.isDescription(name.identifier) }
+
     /// The name of the entry that has the image: that of the original if it already has the requested format.
     package var storedName: EntryName {
         if case .file(let file) = content { return EntryName(file.entry.key) }
