@@ -38,15 +38,13 @@ package final class ShardManifest: Sendable {
             }
             let file = try folder.open(name, O_RDWR | O_APPEND)
             let head = Self.head(settings)
-            let (known, shards, end) = try Self.parse(try file.readAll(limit: Self.mostBytes), file.path, head)
-            if shards.isEmpty {
-                try retry("truncate", file.path) { ftruncate(file.raw, 0) }
-                try file.write(head)
-            } else {
-                try Self.check(known, settings, folder)
-                // A killed process may have left the beginning of a line.
-                try retry("truncate", file.path) { ftruncate(file.raw, off_t(end)) }
-            }
+            let bytes = try file.readAll(limit: Self.mostBytes)
+            let (known, shards, end) = try Self.parse(bytes, file.path, head)
+            if !shards.isEmpty { try Self.check(known, settings, folder) }
+            // A killed process may have left the beginning of a line.
+            let length = shards.isEmpty && !bytes.elementsEqual(head.utf8) ? 0 : end
+            if length < bytes.count { try retry("truncate", file.path) { ftruncate(file.raw, off_t(length)) } }
+            if length == 0 { try file.write(head) }
             self.shards = shards
             self.file = Mutex(file)
         } catch let error as KingfisherError {
