@@ -63,6 +63,21 @@ extension EndToEnd {
             #expect(try await server.requests().count == 1)
         }
 
+        @Test("The processors of a record come between those of -p and the variant's")
+        func column() async throws {
+            let url = server.url("png/rgb.png")
+            try kf.home.write("list.csv", "url,how\n\(url),crop:100x80\n")
+            let options = ["-p", "crop:200x100", "--variant", "a=resize:50x", "--measure", "mean", "--json"]
+            let listed = try await kf.run(["prefetch", "list.csv", "--process-column", "how", "-P", "out"] + options)
+            let item = try listed.item()
+            #expect(item.width == 50 && item.height == 40, "\(listed)")
+            let alone = try await kf.run(
+                "fetch", url, "-p", "crop:200x100|>crop:100x80|>resize:50x", "--measure", "mean", "--json")
+            #expect(try alone.item().sha256 == item.sha256 && alone.item().status == "disk", "\(alone)")
+            let means = try [listed, alone].map { try ($0.objects()[0]["measures"] as? [String: Double])?["mean"] }
+            #expect(means[0] != nil && means[0] == means[1], "\(means)")
+        }
+
         @Test(
             "An invalid variant is refused",
             arguments: ["small", "=resize:1x1", "a/b=resize:1x1", "a=", "a=rezise:1x1", "../x=blur:2"])

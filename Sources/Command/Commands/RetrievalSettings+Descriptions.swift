@@ -10,7 +10,10 @@ extension RetrievalSettings {
         guard isDescribed else { return retrieved }
         for variant in variants where variants.count + variant.picture == retrieved.count {
             var options = variant.options
-            if variant.isWidth { options.processor = options.processor.droppingLast() }
+            if variant.isWidth {
+                options.processor = options.processor.droppingLast()
+                options.lateSteps -= 1
+            }
             retrieved.append(options.describing)
         }
         return retrieved

@@ -38,7 +38,10 @@ struct Variant: Sendable {
             func add(_ format: ImageFormat?, _ serializer: any CacheSerializer) {
                 var options = options
                 if let start { options.processor = start.processor }
-                if let chain { options.processor = options.processor.append(another: chain.processor) }
+                if let chain {
+                    options.processor = options.processor.append(another: chain.processor)
+                    options.lateSteps = chain.processor.steps.count { !$0.identifier.isEmpty }
+                }
                 options.cacheSerializer = serializer
                 variants.append(
                     Variant(

@@ -8,6 +8,7 @@ extension KingfisherOptions {
         var options = self
         options.processor = processor.append(another: ImageDescription.reduction)
         options.cacheSerializer = DescriptionSerializer()
+        options.lateSteps += ImageDescription.reduction.steps.count
         return options
     }
 }

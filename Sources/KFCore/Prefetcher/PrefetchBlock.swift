@@ -134,7 +134,7 @@ extension PrefetchItem {
         guard facts.processor != nil || !facts.headers.isEmpty else { return form }
         return form.with { options in
             options.request.headers += headers
-            if let processor { options.processor = options.processor.append(another: processor) }
+            if let processor { options.processor = options.processor.inserting(processor, before: options.lateSteps) }
         }
     }
 }

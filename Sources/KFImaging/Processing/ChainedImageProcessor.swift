@@ -25,7 +25,14 @@ extension ImageProcessor {
     }
 
     /// The steps but the last one.
-    package func droppingLast() -> any ImageProcessor {
-        steps.dropLast().reduce(DefaultImageProcessor()) { chain, step in chain.append(another: step) }
+    package func droppingLast() -> any ImageProcessor { Self.chain(steps.dropLast()) }
+
+    /// A processor that runs another one before its last steps.
+    package func inserting(_ other: any ImageProcessor, before count: Int) -> any ImageProcessor {
+        Self.chain(steps.dropLast(count) + other.steps + steps.suffix(count))
+    }
+
+    private static func chain(_ steps: some Sequence<any ImageProcessor>) -> any ImageProcessor {
+        steps.reduce(DefaultImageProcessor()) { chain, step in chain.append(another: step) }
     }
 }
