@@ -92,12 +92,14 @@ public final class ImagePrefetcher: Sendable {
         if configuration.maxConcurrentDownloads >= own.maxConnections { configuration.maxConcurrentDownloads = .max }
         if configuration.maxPerHost >= own.maxConnectionsPerHost { configuration.maxPerHost = .max }
         let isWide = configuration.maxConcurrentDownloads == .max && configuration.maxPerHost == .max
+        let confirmed = forms[0].revalidate ? ConfirmedOriginals() : nil
         self.forms = forms.map { form in
             var form = form
             // With few sources in flight, each would wait for a commit that waits for others.
             form.batchesStores = isWide && configuration.fillsCache
             form.opensBatchedFiles = configuration.exporter != nil
             form.waitForCache = true
+            form.confirmed = confirmed
             form.notesOriginal = configuration.lock != nil
             // Stale images are revalidated as part of the run.
             if configuration.fillsCache { form.servesWhileRevalidating = false }

@@ -64,7 +64,7 @@ extension Retrieval {
             return options.onlyFromCache ? withoutRequest(nil, now) : .ask(stale: nil, remotes: false)
         }
         guard sight.hasFiles else { return .need(.files) }
-        if let file = sight.file, file.isFresh, !asksOrigin {
+        if let file = sight.file, file.isFresh, !asksOrigin || options.confirmed?.contains(original) == true {
             // The original itself is the image if it already has the requested format.
             let isImage = file.entry.key == target || keepsBytes(of: file.entry.format)
             return accepted(

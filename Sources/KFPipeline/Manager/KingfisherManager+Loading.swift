@@ -180,6 +180,7 @@ extension KingfisherManager {
     private func finish(_ image: DownloadedImage, _ job: ImageJob, _ turn: inout Turn) {
         let before = job.retrieval
         let retrieval = (image.isKept ? before : before.unstored).placed(by: image.response)
+        if image.response != nil { retrieval.options.confirmed?.insert(retrieval.original) }
         let asking = job.state.withLock { state in
             state.retrieval = retrieval
             return state.asking

@@ -98,6 +98,7 @@ extension KingfisherManager {
         _ job: ImageJob, _ ending: ImageEnding, _ stale: FoundFile, _ problem: KingfisherError?, _ turn: inout Turn
     ) {
         let retrieval = ending.retrieval
+        retrieval.options.confirmed?.insert(retrieval.original)
         if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(job, refusal, &turn) }
         if job.variants.isEmpty, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
             var ending = ending

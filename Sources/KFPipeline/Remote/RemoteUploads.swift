@@ -31,7 +31,7 @@ final class RemoteUploads: Sendable {
         var resting: [(end: ContinuousClock.Instant, upload: RemoteUpload)] = []
         /// The objects that are being uploaded: each by its first upload, for which the others wait.
         var objects: [Digest: (first: RemoteUpload, others: [RemoteUpload])] = [:]
-        var uploaded = RecentDigests()
+        var uploaded = RecentValues<Digest>()
         /// The uploads to be given up, and the number of those of which the program is being told.
         var dropped: [RemoteUpload] = []
         var telling = 0
@@ -301,25 +301,5 @@ final class RemoteUploads: Sendable {
         if case .paused(let pause, _) = remote.uploadGate, !isRunning, pause > end { end = now }
         if let deadline { end = min(end, max(deadline, start + Self.shortestDrain)) }
         return min(end, drainEnd ?? end)
-    }
-}
-
-/// The digests that were added or asked for last, of which there is a bounded number.
-private struct RecentDigests {
-    private static let most = 32_768
-
-    private var young: Set<Digest> = []
-    private var old: Set<Digest> = []
-
-    mutating func contains(_ digest: Digest) -> Bool {
-        if young.contains(digest) { return true }
-        guard old.contains(digest) else { return false }
-        insert(digest)
-        return true
-    }
-
-    mutating func insert(_ digest: Digest) {
-        if young.count >= Self.most { (old, young) = (young, []) }
-        young.insert(digest)
     }
 }

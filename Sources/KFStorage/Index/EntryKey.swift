@@ -5,7 +5,7 @@ package struct EntryKey: Hashable, Sendable, CustomStringConvertible {
     package let key: String
     package let identifier: String
     /// The first 64 bits of sha256(key NUL identifier): the entry's place in the index, and its hash in memory.
-    let id: Int64
+    package let id: Int64
 
     /// The number of rows, from `id` on, in which an entry may be stored if other entries occupy the first ones.
     static let probes: Int64 = 4
