@@ -5,18 +5,37 @@
 # the end of the action.
 set -euo pipefail
 
+# The text of a workflow command: a percent sign begins an escape there.
+command_text() { echo "${1//'%'/%25}"; }
+
 fail() {
-    echo "::error::kf: $*"
+    echo "::error::kf: $(command_text "$*")"
     exit 1
 }
 
 # Downloads a file of the release.
 get() { curl --fail --silent --show-error --location --retry 3 --max-time 300 -o "$2" "$url/$1"; }
 
+as_root() {
+    if [[ $(id -u) == 0 ]]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "libcurl is missing, and neither root nor sudo is here to install it"
+    fi
+}
+
 install_kf() {
     local machine folder name archive sum
-    local url=${IN_URL:-$GITHUB_SERVER_URL/$IN_REPOSITORY/releases/download/$IN_VERSION}
+    # A local action (uses: ./…) has no repository of its own.
+    local url=${IN_URL:-$GITHUB_SERVER_URL/${IN_REPOSITORY:-$GITHUB_REPOSITORY}/releases/download/$IN_VERSION}
     local cache=${IN_CACHE_DIR:-$RUNNER_TEMP/kf-cache}
+    if [[ -n $IN_LIST ]]; then
+        [[ -f $IN_LIST ]] || fail "there is no list $IN_LIST"
+        [[ -z $IN_LOCK || -f $IN_LOCK ]] || fail "there is no lock $IN_LOCK"
+        echo "hash=$(cat "$IN_LIST" "$(lock)" | sha256sum | cut -c 1-16)" >>"$GITHUB_OUTPUT"
+    fi
     machine=$(uname -m)
     name=kf-$IN_VERSION-linux-$machine
     folder=$(mktemp -d "$RUNNER_TEMP/kf-XXXXXX")
@@ -34,55 +53,108 @@ install_kf() {
     local kf=$folder/$name/bin/kf
     # Everything else that kf loads is for some formats and options.
     if "$kf" --version --json | grep -q '"libcurl":null'; then
-        sudo apt-get -qq update && sudo apt-get -qq install --yes --no-install-recommends libcurl4
+        as_root apt-get -qq update
+        as_root apt-get -qq install --yes --no-install-recommends libcurl4
     fi
     "$kf" --version -v
     echo "$folder/$name/bin" >>"$GITHUB_PATH"
     # The cache belongs to the runner, whoever wrote the files that are restored.
     printf '%s\n' "KF_CACHE_DIR=$cache" KF_TRUST_CACHE_DIR=1 >>"$GITHUB_ENV"
     echo "cache-dir=$cache" >>"$GITHUB_OUTPUT"
-    if [[ -n $IN_LIST ]]; then
-        [[ -f $IN_LIST ]] || fail "there is no list $IN_LIST"
-        echo "hash=$(cat "$IN_LIST" "$(lock)" | sha256sum | cut -c 1-16)" >>"$GITHUB_OUTPUT"
-    fi
 }
 
-# The lock, or an empty file in its place.
-lock() { if [[ -n $IN_LOCK && -f $IN_LOCK ]]; then echo "$IN_LOCK"; else echo /dev/null; fi; }
+# The lock: the given one, or images.lock if it is there; else an empty file in its place.
+lock() {
+    local name=${IN_LOCK:-images.lock}
+    if [[ -f $name ]]; then echo "$name"; else echo /dev/null; fi
+}
+
+# Adds the words of the options. A line that begins with an option is split as in a shell, so that its value may stand in
+# the same line; with --option=VALUE, and for a value of its own, the line is one word.
+add_options() {
+    local line split
+    while read -r line; do
+        if [[ $line == -* && ${line%%[[:space:]]*} != *=* ]]; then
+            split=$(xargs -n 1 printf '%s\n' <<<"$line" 2>&1) || fail "options: $line: $split"
+            mapfile -t -O ${#words[@]} words <<<"$split"
+        elif [[ -n $line ]]; then
+            words+=("$line")
+        fi
+    done <<<"$IN_OPTIONS"
+}
 
 prefetch() {
-    local words=(prefetch "$IN_LIST" --json) option status=0 run summary
-    [[ $(lock) == /dev/null ]] || words+=(--lock "$IN_LOCK" --frozen)
-    while read -r option; do [[ -z $option ]] || words+=("$option"); done <<<"$IN_OPTIONS"
-    run=$(mktemp "$RUNNER_TEMP/kf-run-XXXXXX")
-    kf "${words[@]}" >"$run" || status=$?
-    summary=$(grep '"summary":true' "$run" | tail -n 1 || true)
-    number() { grep -o "\"$1\":[0-9]*" <<<"$summary" | head -n 1 | cut -d : -f 2; }
-    local fetched failed
-    fetched=$(number fetched) failed=$(number failed)
+    local words=(prefetch "$IN_LIST" --json) status=0 run errors summary
+    # A restored cache may have been altered: what is accepted by its hash is hashed again.
+    [[ $(lock) == /dev/null ]] || words+=(--lock "$(lock)" --frozen --verify)
+    add_options
+    run=$(mktemp "$RUNNER_TEMP/kf-run-XXXXXX") errors=$(mktemp "$RUNNER_TEMP/kf-run-XXXXXX")
+    kf "${words[@]}" 2>&1 >"$run" | tee "$errors" || status=${PIPESTATUS[0]}
+    summary=$(grep '^{"schema":1,"summary":true,' "$run" | tail -n 1 || true)
+    number() { grep -o "\"$1\":[0-9]*" <<<"$summary" | head -n 1 | cut -d : -f 2 || true; }
+    local name text="" changed=false
+    for name in fetched derived revalidated from_remote cached failed filtered opted_out cancelled not_tried; do
+        local count
+        count=$(number "$name")
+        case $name in fetched | cached | failed) ;; *) [[ ${count:-0} -gt 0 ]] || continue ;; esac
+        text+="${text:+, }${count:-0} ${name//_/ }"
+        case $name in fetched | derived | revalidated | from_remote) [[ ${count:-0} -eq 0 ]] || changed=true ;; esac
+    done
     {
         echo "status=$status"
-        echo "fetched=${fetched:-0}"
-        echo "failed=${failed:-0}"
-        echo "changed=$([[ ${fetched:-0} -gt 0 ]] && echo true || echo false)"
+        echo "problem=$(tail -n 1 "$errors")"
+        echo "fetched=$(number fetched | grep . || echo 0)"
+        echo "failed=$(number failed | grep . || echo 0)"
+        echo "changed=$changed"
     } >>"$GITHUB_OUTPUT"
-    echo "kf: ${fetched:-0} images fetched, $(number cached) cached, ${failed:-0} failed" | tee -a "$GITHUB_STEP_SUMMARY"
-    # A line of JSON has no line feed, so that a server's text cannot begin a command of the runner.
-    grep '"status":"failed"' "$run" | head -n 20 | cut -c 1-500 | sed 's/^/failed: /' || true
+    echo "kf: $text" | tee -a "$GITHUB_STEP_SUMMARY"
+    annotate <"$run"
+}
+
+# Prints a command for each of the first failures, which shows it at its line of the list. A line of JSON has no line feed,
+# so that a server's text cannot begin a command of its own.
+annotate() {
+    local level=error
+    [[ $IN_ALLOW_FAILURES != true ]] || level=warning
+    awk -v level="$level" '
+        function decoded(text) {
+            gsub(/\\\\/, "\001", text); gsub(/\\"/, "\"", text); gsub(/\\\//, "/", text); gsub(/\001/, "\\", text)
+            gsub(/%/, "%25", text)
+            return text
+        }
+        # The text of the first string in a part of the line.
+        function string(part) { match(part, /:"([^"\\]|\\.)*"/); return decoded(substr(part, RSTART + 2, RLENGTH - 3)) }
+        !match($0, /^\{"schema":1,"source":"([^"\\]|\\.)*",/) { next }
+        {
+            rest = substr($0, RLENGTH + 1)
+            if (!match(rest, /^"list":"([^"\\]|\\.)*","line":[0-9]+/)) next
+            place = substr(rest, 1, RLENGTH)
+            if (!match(rest, /"error":\{"code":[0-9]+,"reason":"[A-Za-z0-9]*","message":"([^"\\]|\\.)*"/)) next
+            message = substr(rest, RSTART, RLENGTH)
+            sub(/.*"reason":"[A-Za-z0-9]*",/, "", message)
+            list = string(place); gsub(/:/, "%3A", list); gsub(/,/, "%2C", list)
+            sub(/.*:/, "", place)
+            text = "::" level " file=" list ",line=" place "::" substr(string(message), 1, 500)
+            if (!(text in seen) && count < 50) { seen[text]; count++; print text }
+        }'
 }
 
 report() {
     case $IN_STATUS in
     0) ;;
-    1) [[ $IN_ALLOW_FAILURES == true ]] || fail "images failed" ;;
-    *) fail "kf ended with status $IN_STATUS" ;;
+    1 | 4)
+        local what="images failed"
+        [[ $IN_STATUS == 1 ]] || what="the run was stopped early: $IN_PROBLEM"
+        [[ $IN_ALLOW_FAILURES == true ]] || fail "$what"
+        ;;
+    *) fail "kf ended with status $IN_STATUS: $IN_PROBLEM" ;;
     esac
 }
 
 case $1 in
 install) install_kf ;;
 prefetch) prefetch ;;
-prune) kf cache clean --unused-for "$IN_UNUSED_FOR" --yes ;;
+prune) [[ -z $IN_UNUSED_FOR ]] || kf cache clean --unused-for "$IN_UNUSED_FOR" --yes ;;
 report) report ;;
 *) fail "unknown step $1" ;;
 esac
