@@ -70,6 +70,9 @@ extension EndToEnd {
                 "prefetch https://h/a.png", 2,
                 "'kf prefetch' reads lists; for a URL or a folder: kf fetch https://h/a.png"),
             Mistake(
+                "cache merge http://me:pa?ss@h/cache", 2,
+                "'kf cache merge' takes directories; for a remote: kf cache pull --remote …@h/cache"),
+            Mistake(
                 "fetch a.png --proxy nonsense://h", 2,
                 "--proxy takes a URL that begins with http://, https://, socks4://, socks4a://, socks5:// or socks5h://"
             ),
@@ -201,9 +204,10 @@ extension EndToEnd {
 
         @Test("A cache directory that cannot be created is exit status 3")
         func unwritableCache() async throws {
-            let result = try await kf.run("fetch", "a.png", "--cache-dir", "/proc/nope")
+            let picture = FixturesDirectory.path("png/grey.png")
+            let result = try await kf.run("fetch", picture, "--cache-dir", "/proc/nope")
             #expect(result.status == 3)
-            #expect(result.errors.hasPrefix("kf: a.png: cannot create the directory /proc/nope"), "\(result)")
+            #expect(result.errors.contains("kf: \(picture): cannot create the directory /proc/nope"), "\(result)")
         }
     }
 }

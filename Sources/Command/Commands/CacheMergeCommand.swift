@@ -15,6 +15,11 @@ struct CacheMergeCommand: Sendable {
         guard !directories.isEmpty else {
             throw UsageError(message: "'kf cache merge' needs the directory of another cache")
         }
+        if let url = directories.first(where: { $0.contains("://") }) {
+            let shown = RequestURL.redacted(url)
+            throw UsageError(
+                message: "'kf cache merge' takes directories; for a remote: kf cache pull --remote \(shown)")
+        }
         isDryRun = try arguments[Options.mergeDryRun]
         sizeLimit = try arguments[Options.maxSize]
     }
