@@ -31,7 +31,7 @@ extension RetrievalSettings {
         do throws(KingfisherError) {
             let source = try SourceArgument.source(name)
             let image = try await manager.retrieveOverlay(
-                of: source, options: options, pin: try lock?.pin(of: source))
+                of: source, options: options, pin: try lock?.pin(of: source, isOverlay: true))
             lock?.note(image)
             return .success(try await image.data())
         } catch {

@@ -108,9 +108,10 @@ public final class LockedRun: Sendable {
 
     /// Returns the hash that an image must have; nil if it may be any. Throws `notLocked` (1009) if the frozen lock lacks
     /// it.
-    package func pin(of source: Source) throws(KingfisherError) -> ContentHash? {
+    package func pin(of source: Source, isOverlay: Bool = false) throws(KingfisherError) -> ContentHash? {
         guard let name = name(of: source) else { return nil }
-        if prunes { state.withLock { $0.hasNamedOne = true } }
+        // A run that names nothing but its overlay has an empty list.
+        if prunes, !isOverlay { state.withLock { $0.hasNamedOne = true } }
         guard let row = lock.row(of: name) else {
             if mode == .frozen { throw .requestError(reason: .notLocked(path: path)) }
             return nil
