@@ -40,6 +40,7 @@ from shrink import random_cases, shrunk
 from table import Table
 
 LAWS = {"secrecy": secrecy, "truth": truth, "foretelling": foretelling, "rest": rest, "accounts": accounts, "bounds": bounds}
+PASSES = 2  # Each pair is tried beside other values once more: a third one may hide what two show.
 SHRINKS = 6  # Of findings of one kind: what is found after that is likely the same fault beside other values.
 
 
@@ -110,15 +111,15 @@ def work(number, options, table, results, end):
 
     try:
         judge = Judge(worker, options, tell)
-        cover = Cover(table, options.seed)
-        for index, case in enumerate(cover):
-            if time.monotonic() > end:
-                break
-            if index % options.jobs == number:
-                judge.judge(case)
-                pairs += cover.gain
-        results.put(("pairs", len(cover.left), pairs, cover.impossible, worker.runs, time.monotonic() - start, judge.cases))
-        if not cover.left:
+        for turn in range(PASSES):
+            cover = Cover(table, f"{options.seed} {turn}")
+            for index, case in enumerate(cover):
+                if time.monotonic() > end:
+                    break
+                if index % options.jobs == number:
+                    judge.judge(case)
+                    pairs += cover.gain if turn == 0 else 0
+        if time.monotonic() < end:
             random_cases(table, f"{options.seed} {number}", lambda: time.monotonic() > end, judge.judge)
     finally:
         results.put(("end", worker.runs, pairs, judge.cases))
@@ -168,7 +169,7 @@ def run_all(options, table):
             continue
         if result[0] == "end":
             ended, runs, pairs, cases = ended + 1, runs + result[1], pairs + result[2], cases + result[3]
-        elif result[0] != "pairs":
+        else:
             printer.take(*result)
     for worker in workers:
         worker.join()
