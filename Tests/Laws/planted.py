@@ -26,7 +26,7 @@ PLANTED = {
         ({**COPIES, "--process": "flip"}, '[[ $1 == prefetch ]] && set -- "${@/flip:h/flip:v}"; kf "$@"; status=$?'),
         ({"--lock": "new"}, 'kf "$@"; status=$?; sed -i "s/sha256-../sha256-AA/" im.lock'),
         ({"--lock": "older", "--frozen": "on"}, 'kf "${@/--frozen/--update-lock}"; status=$?'),
-        ({}, 'kf "$@"; status=$?; touch elsewhere')],
+        ({}, 'kf "$@"; status=$?; [[ -d certificates ]] && touch elsewhere')],
     "foretelling": [
         ({}, 'kf "$@" | sed s/\\"request\\"/\\"disk\\"/; status=${PIPESTATUS[0]}'),
         ({}, 'if [[ $* == *--dry-run* ]]; then kf "${@/--dry-run/-q}" >/dev/null; fi; kf "$@"; status=$?'),
