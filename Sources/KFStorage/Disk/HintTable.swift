@@ -1,40 +1,71 @@
-/// What the cache remembers beside its index: one number for each of the last names.
+/// What the cache remembers beside its index: one number for each name.
 ///
-/// The table is a part of the lock file, which every process has open, so that it costs a look-up nothing. It has a
-/// place for 65,536 names, and a name replaces another one of the same place. No look-up relies on it: a hint may be
-/// missing, and another program may have written it.
+/// The table is a part of the lock file, which every process has open, so that it costs a look-up nothing. It has levels:
+/// the first has 65,536 places, and each further one, used when a bucket of 8 places is full of names that still count,
+/// has twice as many as the one before. No look-up relies on it: a hint may be missing, and another program may have
+/// written it.
 struct HintTable: Sendable {
     private static let places = 1 << 16
+    /// The places that a name may take in a level. They are read together.
+    private static let bucket = 8
     /// The words before the tables belong to the counts, and are mapped.
     private static let reserved = 512
 
     private let lock: FileLock
-    private let number: Int
+    private let first: Int
+    private let levels: Int
 
-    private init(_ lock: FileLock, _ number: Int) {
-        self.lock = lock
-        self.number = number
+    /// The removals of entries by their rows. A removal replaces another one of the same place.
+    static func removals(_ lock: FileLock?) -> HintTable? { lock.map { HintTable(lock: $0, first: 0, levels: 1) } }
+
+    /// The rows of processed images by what they were made from. The last level is that of 100 million images.
+    static func results(_ lock: FileLock?) -> HintTable? { lock.map { HintTable(lock: $0, first: places, levels: 11) } }
+
+    /// The word of a name's place in a level.
+    private func word(of name: Int64, level: Int) -> Int {
+        let mask = Self.places << level - 1
+        return Self.reserved + 2 * (first + (Self.places << level - Self.places) + Int(truncatingIfNeeded: name) & mask)
     }
 
-    /// The removals of entries by their rows.
-    static func removals(_ lock: FileLock?) -> HintTable? { lock.map { HintTable($0, 0) } }
-
-    /// The rows of processed images by what they were made from.
-    static func results(_ lock: FileLock?) -> HintTable? { lock.map { HintTable($0, 1) } }
-
-    private func word(of name: Int64) -> Int {
-        Self.reserved + 2 * (number * Self.places + Int(truncatingIfNeeded: name) & (Self.places - 1))
+    /// The names and numbers of a name's bucket, and the word where it begins.
+    private func read(_ name: Int64, level: Int) throws(StorageError) -> (start: Int, words: [Int64]) {
+        let size = 2 * Self.bucket
+        let start = word(of: name, level: level) / size * size
+        return (start, try lock.read(words: size, from: start))
     }
 
     /// The number of a name; nil if it is not remembered.
     subscript(name: Int64) -> Int64? {
-        let words = bestEffort { try lock.read(words: 2, from: word(of: name)) }
-        guard let words, words[0] == name, words[1] != 0 else { return nil }
-        return words[1]
+        for level in 0..<levels {
+            guard let words = bestEffort({ try read(name, level: level).words }) else { return nil }
+            var isFull = true
+            for place in stride(from: 0, to: words.count, by: 2) {
+                if words[place + 1] == 0 { isFull = false } else if words[place] == name { return words[place + 1] }
+            }
+            guard isFull else { return nil }
+        }
+        return nil
     }
 
+    /// Notes the number of a name in its place of the first level.
     func note(_ value: Int64, of name: Int64) {
-        bestEffort { try lock.write(words: [name, value], from: word(of: name)) }
+        bestEffort { try lock.write(words: [name, value], from: word(of: name, level: 0)) }
+    }
+
+    /// Notes the number of a name in place of no other name whose number `counts`.
+    func add(_ value: Int64, of name: Int64, unless counts: (Int64) throws(StorageError) -> Bool) {
+        bestEffort { () throws(StorageError) in
+            for level in 0..<levels {
+                let (start, words) = try read(name, level: level)
+                let places = stride(from: 0, to: words.count, by: 2)
+                var place = places.first { words[$0] == name } ?? places.first { words[$0 + 1] == 0 }
+                for other in places where place == nil {
+                    if try !counts(words[other + 1]) { place = other }
+                }
+                guard let place else { continue }
+                return try lock.write(words: [name, value], from: start + place)
+            }
+        }
     }
 }
 
@@ -96,10 +127,13 @@ extension DiskStorage {
         return entry
     }
 
-    /// Remembers what an image was made from.
+    /// Remembers what an image was made from, as long as the index has it.
     func noteResult(_ entry: Entry) {
         guard let original = entry.original else { return }
-        HintTable.results(session.lock)?.note(entry.row, of: Self.name(of: entry.key.identifier, madeFrom: original))
+        HintTable.results(session.lock)?.add(entry.row, of: Self.name(of: entry.key.identifier, madeFrom: original)) {
+            row throws(StorageError) in
+            try read { connection throws(StorageError) in try connection.entry(row: row) } != nil
+        }
     }
 
     private static func name(of identifier: String, madeFrom original: Digest) -> Int64 {

@@ -36,14 +36,14 @@ struct HintTests {
         #expect(table[key.id] == number && storage.removal(of: key) == nil)
     }
 
-    @Test("The tables are bounded, and a later name replaces one of its place")
+    @Test("A removal replaces another one of its place, and no result")
     func bounded() throws {
         let (removals, results) = try (
             #require(HintTable.removals(storage.session.lock)), #require(HintTable.results(storage.session.lock))
         )
         for name in [Int64.min, -1, 0, 1, 65_535, .max] {
             removals.note(7, of: name)
-            results.note(8, of: name)
+            results.add(8, of: name) { _ in true }
             #expect(removals[name] == 7 && results[name] == 8)
         }
         removals.note(9, of: 65_537)
@@ -51,6 +51,37 @@ struct HintTests {
         let lock = try Data(contentsOf: fixture.directory.path("cache/v1/lock"))
         #expect(lock.count <= 4096 + 2 << 20)
         #expect(try storage.verify(repairs: false) { _ in }.damage == 0)
+    }
+
+    @Test("The table of results grows with the images that the cache has")
+    func growing() throws {
+        let results = try #require(HintTable.results(storage.session.lock))
+        var dice = Dice(27)
+        let names = (1...100_000).map { _ in Int64(bitPattern: dice.next()) }
+        for (number, name) in names.enumerated() { results.add(Int64(number + 1), of: name) { _ in true } }
+        #expect(names.enumerated().allSatisfy { results[$1] == Int64($0 + 1) })
+        let lock = fixture.directory.path("cache/v1/lock").path
+        let size = try FileManager.default.attributesOfItem(atPath: lock)[.size] as? Int ?? 0
+        #expect(size > 4096 + 2 << 20 && size <= 4096 + 8 << 20)
+        // Places of images that left the cache are taken first.
+        for name in names { results.add(7, of: name &+ 1) { _ in false } }
+        #expect(names.count { results[$0 &+ 1] == 7 } > 60_000)
+        #expect(try FileManager.default.attributesOfItem(atPath: lock)[.size] as? Int == size)
+    }
+
+    @Test("No image of many is forgotten")
+    func many() async throws {
+        let digests = (0..<3000).map { number in Array("original \(number)".utf8).withUnsafeBytes(SHA256.hash) }
+        let stores = try digests.enumerated().map { number, digest in
+            var facts = EntryFacts()
+            (facts.host, facts.original) = (EntryFacts.localHost, digest)
+            return [
+                try storage.prepare(
+                    Array("\(number)".utf8), nil, EntryKey(key: "\(number)", identifier: "flip:h"), facts)
+            ]
+        }
+        await withCheckedContinuation { done in storage.store(stores, urgent: true) { _ in done.resume() } }
+        #expect(try digests.allSatisfy { try storage.result(of: "flip:h", madeFrom: $0) != nil })
     }
 
     @Test("A hint to an image of other bytes or processors does not count")
