@@ -100,6 +100,28 @@ extension EndToEnd {
             #expect(full.status == 0 && full.errors.contains("did not fit and left the cache again"), "\(full)")
         }
 
+        @Test(
+            "A merge takes what fits beside an image that does not",
+            .enabled("no mounts here") { await MountedCache.isPossible() }, arguments: ["--max-size 4M", ""])
+        func room(_ options: String) async throws {
+            let picture = try FixturesDirectory.named("png/rgb.png").data
+            let filler = PNGChunk.bytes("kfFi", [UInt8](repeating: 7, count: 20 << 20))
+            try kf.home.write("large.png", picture.dropLast(12) + Data(filler) + picture.suffix(12))
+            let run = try await MountedCache(kf: kf).run(
+                """
+                kf fetch -q --cache-dir $H/one $H/large.png $F/png/grey.png $F/png/rgb.png $F/gif/still.gif >/dev/null
+                kf cache merge $H/one --dry-run \(options) || true
+                mkdir "$C"; mount -t tmpfs -o mode=700,size=8m none "$C"
+                fails \(options.isEmpty ? 3 : 1) kf cache merge $H/one \(options)
+                kf cache ls | wc -l; kf cache verify -q
+                """)
+            #expect(run.status == 0 && run.output.hasSuffix("\n3\n"), "\(run)")
+            let said = "3 entries taken (304 KiB), 0 kept as they are, 1 larger than --max-size and left out"
+            #expect(
+                run.output.contains(said) == !options.isEmpty && run.errors.contains("disk is full") == options.isEmpty)
+            #expect(run.output.contains(said.replacing("taken", with: "to take")) == !options.isEmpty, "\(run)")
+        }
+
         @Test("What is no other cache is refused, and named")
         func refused() async throws {
             try await fill("all", [names[0]])

@@ -20,7 +20,7 @@ extension ImageCache {
     ///
     /// `body` receives each entry that is taken, on one of the cache's threads. With `changesNothing`, nothing is written,
     /// and no file is read. Throws when there is no cache in the directory, when it is this one, and the errors of stores;
-    /// what was taken before an error stays.
+    /// what was taken before an error stays. On a full disk, the images that fit are taken before it throws.
     public func merge(
         from directory: String, changesNothing: Bool = false,
         _ body: @escaping @Sendable (CachedEntry) -> Void = { _ in }
@@ -39,7 +39,9 @@ extension ImageCache {
                 throw .cacheError(reason: .diskStorageIsNotReady(detail: "\(directory) is this cache"))
             }
             if !changesNothing, let problem = try diskProblemNow() { throw problem }
-            var merger = CacheMerger(from: other, into: own, changesNothing: changesNothing) {
+            var merger = CacheMerger(
+                from: other, into: own, sizeLimit: diskConfig.sizeLimit, changesNothing: changesNothing
+            ) {
                 body(CachedEntry($0, path: other.path(of: $0), now: now))
             }
             do throws(StorageError) { try merger.run() } catch { throw KingfisherError(writing: error) }

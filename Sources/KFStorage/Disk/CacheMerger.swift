@@ -16,7 +16,10 @@ package struct CacheMerger: ~Copyable {
 
     private let source: DiskStorage
     private let target: DiskStorage?
+    private let sizeLimit: Int64
     private let changesNothing: Bool
+    /// The error of a copy for which the disk had no room. Smaller ones may fit.
+    private var fullDisk: StorageError?
     private let each: (Entry) -> Void
 
     private typealias Found = (entry: SalvagedEntry, tags: [String])
@@ -28,18 +31,21 @@ package struct CacheMerger: ~Copyable {
     /// The number of entries that are read from an index together, approximately.
     private static let part = 4096
 
-    /// `each` receives each entry that is taken. With `changesNothing`, no file is read or written; a missing target then
-    /// counts as empty.
+    /// `each` receives each entry that is taken. `sizeLimit` is that of the target, 0 for none. With `changesNothing`, no
+    /// file is read or written; a missing target then counts as empty.
     package init(
-        from source: DiskStorage, into target: DiskStorage?, changesNothing: Bool, each: @escaping (Entry) -> Void
+        from source: DiskStorage, into target: DiskStorage?, sizeLimit: Int64, changesNothing: Bool,
+        each: @escaping (Entry) -> Void
     ) {
         self.source = source
         self.target = target
+        self.sizeLimit = sizeLimit
         self.changesNothing = changesNothing
         self.each = each
     }
 
-    /// Takes the images, whose files are hashed. What was taken before an error stays. Blocks.
+    /// Takes the images, whose files are hashed. What was taken before an error stays, and with a full disk what fits is
+    /// taken before that error is thrown. Blocks.
     package mutating func run() throws(StorageError) {
         let count = try source.read { connection throws(StorageError) in try connection.count() }
         let parts = UInt64(max(1, count / Self.part))
@@ -58,6 +64,7 @@ package struct CacheMerger: ~Copyable {
                 }
             }
         }
+        if let fullDisk { throw fullDisk }
     }
 
     private func entries(
@@ -81,13 +88,21 @@ package struct CacheMerger: ~Copyable {
             let entry = found.entry.entry
             if let known, known >= entry.created {
                 kept += 1
+            } else if sizeLimit > 0, entry.object.size > sizeLimit {
+                tooLarge += 1
             } else if changesNothing {
                 note(entry)
-            } else if let target, let store = try store(entry, found.entry.facts(found.tags), to: target) {
-                entries.append(entry)
-                stores.append([store])
-            } else {
-                damaged += 1
+            } else if let target {
+                do throws(StorageError) {
+                    guard let store = try store(entry, found.entry.facts(found.tags), to: target) else {
+                        damaged += 1
+                        continue
+                    }
+                    entries.append(entry)
+                    stores.append([store])
+                } catch let error where error.isDiskFull {
+                    fullDisk = error
+                }
             }
         }
         guard let target, !stores.isEmpty else { return }
@@ -102,7 +117,7 @@ package struct CacheMerger: ~Copyable {
             switch outcome[0] {
             case .success(nil): kept += 1
             case .success: note(entry)
-            case .failure(.objectTooLarge): tooLarge += 1
+            case .failure(let error) where error.isDiskFull: fullDisk = error
             case .failure(let error): throw error
             }
         }
