@@ -120,7 +120,10 @@ struct FetchCommand: Sendable {
         progress?.end()
         if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
-        let isWhole = status != .stoppedEarly && signals?.status == nil
+        // The message of the copy has the reason.
+        let hasRoom = destination.exporter?.problem == nil
+        if !hasRoom { status.raise(to: .cacheFailed) }
+        let isWhole = status != .stoppedEarly && signals?.status == nil && hasRoom
         if let srcset { status.raise(to: srcset.finish(common, isWhole: isWhole)) }
         status.raise(to: settings.finishLock(common, isWhole: isWhole))
         settings.forgive(&status)
@@ -366,7 +369,7 @@ private final class FetchExporter: PrefetchExporter {
     }
 
     var maxItemsAhead: Int? { nil }
-    var problem: KingfisherError? { nil }
+    var problem: KingfisherError? { command.destination.exporter?.problem }
 
     func prepare(forms: [KingfisherOptions]) {}
 

@@ -231,7 +231,10 @@ struct PrefetchCommand: Sendable {
             return .success
         }
         // When the cache fails, all items in flight fail alike. The failure is reported once, at the end.
-        if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked { return .cacheFailed }
+        // So does a full disk of the copies.
+        if error.isOfFullOutput || error.isCacheFailure && !error.isAboutOneImage && !error.isLocked {
+            return .cacheFailed
+        }
         let overlay = settings.variants.indices.lazy.compactMap { settings.overlay(of: $0, missedBy: error) }.first
         common.report(
             error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))", about: overlay)

@@ -82,6 +82,8 @@ public final class ImageExporter: Sendable {
     private let folders = Mutex<Set<String>>([])
     /// An image for each form, to write in place of one that failed.
     let onFailure = Mutex<[RetrieveImageResult]>([])
+    /// The error of a copy for which the disk had no room.
+    let fullDisk = Mutex<KingfisherError?>(nil)
     /// The local sources. A list of a million files takes about 40 MB.
     private let sources = Mutex<Set<FileID>>([])
 
@@ -167,6 +169,15 @@ public final class ImageExporter: Sendable {
     /// Writes a copy on the calling thread, like `export`.
     package func exportNow(
         _ result: RetrieveImageResult, form: Int = 0, _ claim: Claim
+    ) throws(KingfisherError) -> Copy {
+        do throws(KingfisherError) { return try copy(result, form, claim) } catch {
+            if error.isOfFullOutput { fullDisk.withLock { $0 = error } }
+            throw error
+        }
+    }
+
+    private func copy(
+        _ result: RetrieveImageResult, _ form: Int, _ claim: Claim
     ) throws(KingfisherError) -> Copy {
         var names = claim.names
         names.variant = forms[form].variant

@@ -30,8 +30,8 @@ public protocol PrefetchExporter: AnyObject, Sendable {
 extension ImageExporter: PrefetchExporter {
     /// Nil: the names of copies do not depend on the order in which the images arrive.
     public var maxItemsAhead: Int? { nil }
-    /// Nil: a copy that cannot be written is the failure of its item.
-    public var problem: KingfisherError? { nil }
+    /// The error of a full disk. Any other copy that cannot be written is the failure of its item alone.
+    public var problem: KingfisherError? { fullDisk.withLock { $0 } }
 
     /// Creates the directory. Throws `outputFailed` (4002).
     public func prepare(forms: [KingfisherOptions]) throws(KingfisherError) { try makeFolders("") }

@@ -63,14 +63,14 @@ public final class ImagePrefetcher: Sendable {
         var plan: PrefetchPlan?
         /// What the runs have been told. It applies to later ones as well.
         var orders: [PrefetchOrder] = []
+        /// The options of each image that is made of a source, usually one.
+        var forms: [OptionsBox]
         /// The runs under way, by number.
         var runs: [Int: PrefetchInbox] = [:]
         var next = 0
     }
 
     private let manager: KingfisherManager
-    /// The options of each image that is made of a source, usually one.
-    private let forms: [OptionsBox]
     private let configuration: Configuration
     private let state: Mutex<State>
 
@@ -93,7 +93,7 @@ public final class ImagePrefetcher: Sendable {
         if configuration.maxPerHost >= own.maxConnectionsPerHost { configuration.maxPerHost = .max }
         let isWide = configuration.maxConcurrentDownloads == .max && configuration.maxPerHost == .max
         let confirmed = forms[0].revalidate ? ConfirmedOriginals() : nil
-        self.forms = forms.map { form in
+        let boxes = forms.map { form in
             var form = form
             // With few sources in flight, each would wait for a commit that waits for others.
             form.batchesStores = isWide && configuration.fillsCache
@@ -106,8 +106,10 @@ public final class ImagePrefetcher: Sendable {
             return OptionsBox(form)
         }
         self.configuration = configuration
-        state = Mutex(State(plan: plan))
+        state = Mutex(State(plan: plan, forms: boxes))
     }
+
+    private var forms: [OptionsBox] { state.withLock { $0.forms } }
 
     /// Returns the sources for `start`, once.
     func takePlan() -> PrefetchPlan? { state.withLock { $0.plan.take() } }
@@ -172,11 +174,12 @@ public final class ImagePrefetcher: Sendable {
         var run = PrefetchRun(configuration, window: DescriptorLimit.bound(Self.window))
         do {
             try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try prepare() }
-            // Images that cannot be stored need not be fetched.
-            if configuration.fillsCache, let problem = try await manager.cache.diskProblem(),
-                !forms[0].value.onlyFromCache
-            {
-                run.stop(.failed(problem))
+            // Images that cannot be stored need not be fetched: the first one that is not cached ends the run.
+            if configuration.fillsCache, !forms[0].value.onlyFromCache {
+                run.obstacle = try await manager.cache.diskProblem()
+            }
+            if run.obstacle != nil {
+                state.withLock { $0.forms = $0.forms.map { $0.with { $0.onlyFromCache = true } } }
             }
         } catch {
             run.stop(.failed(error))

@@ -14,6 +14,8 @@ struct PrefetchRun {
     private(set) var report = PrefetchReport()
     private let maxFailures: FailureLimit?
     private let fillsCache: Bool
+    /// The reason why nothing can be stored; only the cache is used then.
+    var obstacle: KingfisherError?
     /// The maximum number of items in flight or waiting, and the number in flight.
     private let window: Int
     private(set) var inFlight = 0
@@ -162,7 +164,9 @@ struct PrefetchRun {
             report.progress.outlook.add(missing: isMissing ? 1 : 0, of: 1, isLookedUp: false)
         }
         guard let error = outcome.error else { return }
-        if fillsCache, error.isCacheFailure, !error.isAboutOneImage, !error.isLocked {
+        if let obstacle, error.isMiss {
+            stop(.failed(obstacle))
+        } else if fillsCache, error.isCacheFailure, !error.isAboutOneImage, !error.isLocked {
             stop(.failed(error))
         } else if maxFailures?.isReached(by: progress) == true {
             stop(.tooManyFailures)

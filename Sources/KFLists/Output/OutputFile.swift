@@ -113,6 +113,14 @@ package struct OutputFile: ~Copyable {
     }
 }
 
+extension KingfisherError {
+    /// Whether an output's file system has no room. The error has the text of its errno behind the path.
+    package var isOfFullOutput: Bool {
+        guard case .processorError(reason: .outputFailed(let detail)) = self else { return false }
+        return [ENOSPC, EDQUOT].contains { detail.hasSuffix(": \(describe(errno: $0))") }
+    }
+}
+
 /// The names of files that a process has open already. They are links, and the only ones that outputs follow.
 package enum OpenFileName {
     package static func `is`(_ path: String) -> Bool {

@@ -66,9 +66,14 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
 
     /// Whether the cache failed. A plain miss (3006) does not count.
     public var isCacheFailure: Bool {
-        guard case .cacheError(let reason) = self else { return false }
-        if case .imageNotExisting = reason { return false }
-        return !isExpiredImage
+        if case .cacheError = self { return !isMiss }
+        return false
+    }
+
+    /// Whether the image is not cached, or expired, and the options forbid fetching it (3006).
+    package var isMiss: Bool {
+        if case .cacheError(reason: .imageNotExisting) = self { return true }
+        return isExpiredImage
     }
 
     /// Whether the cache or a remote has failed or lacks the image, and the origin has not been asked.
