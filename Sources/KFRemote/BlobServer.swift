@@ -14,6 +14,8 @@ protocol BlobServer: Sendable {
     var hasCollections: Bool { get }
     /// The reason when a blob cannot be written because its place is missing.
     var absence: String { get }
+    /// Whether the body of a 404 says that the place of all blobs is missing; nil for a server that does not say so.
+    var isAbsence: (@Sendable ([UInt8]) -> Bool)? { get }
     /// Adds what proves the sender's identity. `blob` is nil for a request without a body.
     func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest?)
     /// The first page of the server's list.
@@ -34,6 +36,7 @@ struct WebServer: BlobServer {
     let credentials: Credentials?
     var hasCollections: Bool { true }
     var absence: String { "no such folder" }
+    var isAbsence: (@Sendable ([UInt8]) -> Bool)? { nil }
 
     init(_ url: RemoteURL) throws(KingfisherError) {
         guard !url.host.isEmpty else { throw RemoteURL.invalid("the address has no host") }

@@ -121,7 +121,7 @@ final class HTTPCacheLayer: CacheLayer {
         starts.reserveCapacity(attempts.count)
         for attempt in attempts {
             do throws(KingfisherError) {
-                starts.append((attempt, try transferRequest(for: attempt.request)))
+                starts.append((attempt, try transferRequest(for: attempt)))
             } catch {
                 // The file was evicted or cannot be read.
                 refused.append((attempt.request, .refusedBlob(error.message)))
@@ -157,10 +157,13 @@ final class HTTPCacheLayer: CacheLayer {
         }
     }
 
-    private func transferRequest(for blob: CacheLayerRequest) throws(KingfisherError) -> TransferRequest {
+    private func transferRequest(for attempt: Attempt) throws(KingfisherError) -> TransferRequest {
+        let blob = attempt.request
         var request = TransferRequest(url: server.address.url(of: blob))
         switch blob.operation {
-        case .read: request.terms = terms(for: blob)
+        case .read:
+            request.terms = terms(for: blob)
+            if server.isAbsence != nil { request.hooks.refusal = { attempt.refusal.add($0) } }
         case .check:
             request.terms = asking
             request.method = .head
@@ -241,6 +244,7 @@ final class HTTPCacheLayer: CacheLayer {
             // Where all folders exist, the conflict is with another writer.
             if status == 409, !attempt.lacksCollection { return .locked("another writer is at work (status 409)") }
             return refused(server.absence)
+        case 404 where server.isAbsence?(attempt.refusal.bytes) == true: return refused(server.absence)
         case 404, 410: return .absent
         case 401, 403:
             return refused("it does not allow \(isWrite ? "uploads" : isLookUp ? "reading" : "deletions")")
@@ -324,6 +328,16 @@ private struct Attempt: Sendable {
     var collections: ArraySlice<String>?
     /// Whether a collection above the blob could not be made.
     var lacksCollection = false
+    let refusal = Refusal()
+}
+
+/// The body of an error status, which the engine reads only if it is short.
+private final class Refusal: Sendable {
+    private let body = Mutex<[UInt8]>([])
+
+    var bytes: [UInt8] { body.withLock { $0 } }
+
+    func add(_ bytes: UnsafeRawBufferPointer) { body.withLock { $0 += bytes } }
 }
 
 /// The collections that this process has made or found, or is making: each once.

@@ -15,6 +15,13 @@ struct S3Bucket: BlobServer {
     var credentials: Credentials? { nil }
     var hasCollections: Bool { false }
     var absence: String { "no such bucket" }
+    var isAbsence: (@Sendable ([UInt8]) -> Bool)? {
+        { body in
+            var code = ""
+            _ = XMLText.read(body) { path, text in if path == ["Error", "Code"] { code = text } }
+            return code == "NoSuchBucket"
+        }
+    }
 
     init(_ url: RemoteURL, _ environment: [String: String]) throws(KingfisherError) {
         // A port makes it no bucket.

@@ -93,5 +93,24 @@ extension EndToEnd {
             fleet.expectAll(reader)
             #expect(reader.asked == 0 && reader.remote == .init(hits: fleet.count), "\(reader.result)")
         }
+
+        @Test(
+            "A required remote without its bucket ends the run",
+            .enabled("Debian's python3-botocore is missing") { await S3Server.isInstalled })
+        func missingBucket() async throws {
+            let fleet = try RemoteFleet()
+            let server = try S3Server()
+            let machine = try fleet.machine(server.environment())
+            for (bucket, status) in [("none", 3), (server.bucket, 0)] {
+                let outcome = try await fleet.prefetch(
+                    by: machine, "--remote", "s3://\(bucket)/team", "--remote-required")
+                #expect(outcome.result.status == status, "\(outcome.result)")
+                #expect(outcome.result.errors.contains("no such bucket (status 404)") == (status == 3))
+            }
+            let passedOver = try await fleet.prefetch(
+                by: fleet.machine(server.environment()), "--remote", "s3://none/team")
+            fleet.expectAll(passedOver)
+            #expect(passedOver.warnings.count == 1 && passedOver.warnings[0].contains("no such bucket"))
+        }
     }
 }

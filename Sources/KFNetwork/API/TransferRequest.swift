@@ -148,6 +148,8 @@ package struct TransferHooks: Sendable {
     package var progressInterval = Duration.milliseconds(100)
     /// Called on the I/O thread whenever libcurl has taken bytes of the request's body. Must not block.
     package var sent: (@Sendable () -> Void)?
+    /// Gets the body of an error status in pieces, if it is short. Called on the I/O thread; must not block.
+    package var refusal: (@Sendable (UnsafeRawBufferPointer) -> Void)?
 
     package init() {}
 }

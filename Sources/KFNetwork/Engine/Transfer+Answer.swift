@@ -60,7 +60,9 @@ extension Transfer {
             } catch {
                 return refuse(error)
             }
-        case .draining: return exchange.received <= Exchange.drainedBytes
+        case .draining:
+            if exchange.cause != nil { request.hooks.refusal?(bytes) }
+            return exchange.received <= Exchange.drainedBytes
         case .head where exchange.digestChallenge != nil: return exchange.received <= Exchange.drainedBytes
         case .connecting, .head: return refuse(.protocolError(detail: "a body before its head"))
         }
