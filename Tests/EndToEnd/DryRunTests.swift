@@ -93,6 +93,19 @@ extension EndToEnd {
             #expect(try await kf.run("prefetch", "--help").output.contains("--check [structure|full]"))
         }
 
+        @Test("An expired image that the run may not serve is missing")
+        func expired() async throws {
+            let urls = try await fill()
+            let stale = Data("\(urls[1])\n".utf8)
+            for (option, state, status) in [("--only-from-cache", "missing", 1), ("--offline", "stale", 0)] {
+                let dry = try await kf.run("prefetch", "--dry-run", "--check", "-", option, input: stale)
+                #expect(dry.output == "\(state)\t\(urls[1])\n" && dry.status == status, "\(dry)")
+                let run = try await kf.run("prefetch", "-", option, "--json", input: stale)
+                let said = try run.objects().first?["status"] as? String
+                #expect(run.status == status && said == (status == 0 ? "stale" : "failed"), "\(run)")
+            }
+        }
+
         @Test("An image that can be derived is a hit")
         func derived() async throws {
             let urls = try await fill()

@@ -82,8 +82,8 @@ struct PrefetchDryRunCommand: Sendable {
         JSONField("key", CommonFields.key) { $0.finding.item.cacheKey(for: $0.settings.options.request) },
         JSONField(
             "status",
-            "hit, left_out (refused by --min-size and the like, or opted out), stale (cached, and would be revalidated), "
-                + "missing or invalid; of several variants the last of these."
+            "hit, left_out (refused by --min-size and the like, or opted out), stale (cached, and would be revalidated, or "
+                + "served by --offline), missing or invalid; of several variants the last of these."
         ) { $0.finding.state.rawValue },
         JSONField("next", "What the next prefetch does first, as cache explain says it; null for an invalid line.") {
             form($0)?.next.rawValue

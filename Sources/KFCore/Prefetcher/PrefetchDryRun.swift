@@ -12,9 +12,9 @@ package struct PrefetchDryRun: Sendable {
         case hit
         /// The filter refuses it, or its server has opted out. It may be cached.
         case leftOut = "left_out"
-        /// It is cached, and would be revalidated or fetched again.
+        /// It is cached, and would be revalidated, fetched again, or served although it has expired.
         case stale
-        /// It would be fetched.
+        /// It would be fetched, or fail.
         case missing
         /// The record is not a source.
         case invalid
@@ -46,8 +46,9 @@ package struct PrefetchDryRun: Sendable {
             case .memory, .disk, .derive: .hit
             case .leaveOut: .leftOut
             case .revalidate, .stale: .stale
-            case .request, .remote, .refuse: path == nil ? .missing : .stale
-            case .answer: .missing
+            case .request, .remote: path == nil ? .missing : .stale
+            // The run fails, also where an expired image must not be served.
+            case .answer, .refuse: .missing
             }
         }
     }
