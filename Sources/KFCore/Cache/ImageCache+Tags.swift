@@ -12,7 +12,8 @@ extension ImageCache {
         try await blocking.run { [self] () throws(KingfisherError) in try tagNow(names, tags) }
     }
 
-    /// Returns the tags with the number and the bytes of their entries, in the order of names.
+    /// Returns the tags with the number of their entries and the bytes of their files, in the order of names. A file counts
+    /// once, however many entries share it.
     public func tags() async throws(KingfisherError) -> [CacheShare] {
         try await blocking.run { [self] () throws(KingfisherError) in
             try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in try storage.tags()

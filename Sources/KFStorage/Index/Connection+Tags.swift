@@ -5,8 +5,10 @@ extension Connection {
     private static let ofEntry = Query("SELECT name FROM tags WHERE entry = ?1 ORDER BY name")
     private static let shares = Query(
         """
-        SELECT t.name, count(*), CAST(total(e.size) AS INTEGER) FROM tags t JOIN entries e ON e.id = t.entry
-        GROUP BY t.name ORDER BY t.name
+        SELECT name, CAST(total(n) AS INTEGER), CAST(total(size) AS INTEGER) FROM (
+            SELECT t.name AS name, count(*) AS n, max(e.size) AS size FROM tags t JOIN entries e ON e.id = t.entry
+            GROUP BY t.name, e.object)
+        GROUP BY name ORDER BY name
         """)
     private static let stray = Query(
         "SELECT DISTINCT entry FROM tags WHERE entry NOT IN (SELECT id FROM entries) ORDER BY entry LIMIT ?1")
@@ -25,7 +27,7 @@ extension Connection {
         try hasTags ? all(Self.ofEntry, row) { $0.text(0) } : []
     }
 
-    /// Returns the entries of each tag, in the order of names.
+    /// Returns the entries of each tag, in the order of names. Equal bytes count once.
     func tagShares() throws(StorageError) -> [CacheShare] {
         try hasTags ? shares(Self.shares) : []
     }
@@ -41,7 +43,7 @@ extension Connection {
 }
 
 extension DiskStorage {
-    /// Returns the entries of each tag, in the order of names.
+    /// Returns the entries of each tag, in the order of names. Equal bytes count once.
     package func tags() throws(StorageError) -> [CacheShare] {
         try read { connection throws(StorageError) in try connection.tagShares() }
     }

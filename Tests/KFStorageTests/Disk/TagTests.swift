@@ -48,6 +48,18 @@ struct TagTests {
         #expect(try storage.verify(repairs: false) { _ in }.isClean)
     }
 
+    @Test("Equal bytes count once for a tag")
+    func equalBytes() async throws {
+        let storage = try await fill("a")
+        for key in ["b", "c"] { try await storage.put("content of a", key) }
+        try await storage.put("other", "d")
+        try storage.tag(["a", "b", "d"].map { EntryKey(key: $0) }, ["site"])
+        try storage.tag([EntryKey(key: "c")], ["x"])
+        let shares = try storage.tags()
+        #expect(shares.map(\.name) == ["site", "x"] && shares.map(\.entries) == [3, 1])
+        #expect(shares.map(\.bytes) == [Int64("content of a".utf8.count + "other".utf8.count), 12])
+    }
+
     @Test("Repeated tagging writes nothing")
     func again() async throws {
         let storage = try await fill("a")
