@@ -55,6 +55,7 @@ extension EndToEnd {
             let result = try await Tool.run("readelf", "-d", KFCommand().binary.path)
             let names = result.output.matches(of: /NEEDED.*\[(.*)\]/).map { String($0.1) }
             #expect(!names.isEmpty)
+            #expect(!result.output.contains("RPATH") && !result.output.contains("RUNPATH"), "\(result.output)")
             for name in names {
                 #expect(name.contains(/^(libc|libm|libgcc_s|libstdc\+\+|ld-linux.*)\.so/), "\(name)")
             }

@@ -239,6 +239,16 @@ for row in fetch([{{"url": "{self.address}/png/grey.png", "id": 7}}]): print(row
             self.skipTest(f"a runtime of containers may not start a process here: {result.stderr.decode().strip()[:200]}")
         self.assertEqual((result.returncode, result.stdout), (0, (ROOT / "Fixtures/png/rgb.png").read_bytes()), result.stderr)
 
+    def test_no_program_searches_for_libraries_beside_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["dpkg-deb", "--extract", self.one("kf_*.deb"), folder], check=True, timeout=LIMIT)
+            programs = [*PACKAGES.glob("bin/*/kf"), pathlib.Path(folder) / "usr/bin/kf"]
+            self.assertGreater(len(programs), 1, f"no binary in {PACKAGES}/bin")
+            for program in programs:
+                section = subprocess.run(["readelf", "-d", program], check=True, text=True, capture_output=True).stdout
+                self.assertIn("NEEDED", section)
+                self.assertNotRegex(section, "R(UN)?PATH", program)
+
     def test_packages_are_the_same_bytes_each_time(self):
         binary = PACKAGES / "bin" / os.uname().machine / "kf"
         with tempfile.TemporaryDirectory() as folder:
