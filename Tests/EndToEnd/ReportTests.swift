@@ -37,6 +37,24 @@ extension EndToEnd {
             #expect(try await report("--thumbnails=2").components(separatedBy: "data:image/webp").count == 3)
         }
 
+        @Test("Bars of the report are as long as their values")
+        func bars() async throws {
+            // The second picture has three times the bytes of the first.
+            let picture = try FixturesDirectory.named("png/grey.png").data
+            let filler = PNGChunk.bytes("kfFi", [UInt8](repeating: 7, count: picture.count * 2 - 12))
+            try kf.home.write("a.png", picture)
+            try kf.home.write("b.png", picture.dropLast(12) + Data(filler) + picture.suffix(12))
+            for (name, host) in [("a.png", "one.test"), ("b.png", "two.test")] {
+                let put = try await kf.run("cache", "put", name, "--key", "http://\(host)/\(name)")
+                #expect(put.status == 0, "\(put)")
+            }
+            let page = try await report("--thumbnails", "0")
+            for (host, permille) in [("one.test", 333), ("two.test", 1000)] {
+                #expect(page.contains("<dt>\(host)</dt><dd><i style=\"width:calc(\(permille) * .055%)\">"), "\(page)")
+            }
+            #expect(!page.contains("Hits") && !page.contains("max-width: 55%"))
+        }
+
         @Test("A key in the report is never markup")
         func hostile() async throws {
             let name = "\"><img src=x onerror=alert(1)>&'\u{1b}.png"

@@ -65,7 +65,6 @@ struct CacheExplainCommand: Sendable {
         if entry.layer != nil { parts.append("in a lower layer") }
         parts.append("stored \(SpanText.short(Timestamp.now().since(entry.created))) ago")
         parts.append(Self.expiry(entry.expires, isExpired: entry.isExpired))
-        parts.append("at least \(EntryText.count(Int(entry.hits), "hit"))")
         let title = entry.name.identifier.isEmpty ? "original" : "@\(entry.name.identifier)"
         Terminal.print("  \(Terminal.visible(title)): \(parts.joined(separator: ", "))")
         Terminal.print("    \(Terminal.visible(entry.path))")

@@ -101,7 +101,6 @@ enum EntryTable {
         ("SIZE", 8, false, "bytes", "the size of the file", { entry, _ in ByteText.bytes(entry.facts.bytes) }),
         ("AGE", 5, false, "created", "the time since it was stored", { SpanText.short($1.since($0.created)) }),
         ("EXPIRES", 9, false, "expires", "when it stops being fresh", { SpanText.expiry($0.expires, now: $1) }),
-        ("HITS", 6, false, "hits", "how often it was served, at least", { entry, _ in "\(entry.hits)" }),
         ("USED", 6, true, "accessed", "the time since it was last served", { SpanText.short($1.since($0.accessed)) }),
         ("PIXELS", 12, true, "width, height", "its width and height", { entry, _ in entry.facts.pixels ?? "-" }),
     ]

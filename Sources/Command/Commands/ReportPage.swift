@@ -17,7 +17,6 @@ struct ReportContent: Sendable {
     /// Nil when there is no cache.
     let summary: CacheSummary?
     private(set) var largest: [CachedEntry] = []
-    private(set) var mostUsed: [CachedEntry] = []
     private(set) var pictures: [Picture] = []
 
     init(
@@ -28,7 +27,6 @@ struct ReportContent: Sendable {
         summary = try await cache.summary(of: selection, exactly: true)
         if summary == nil { return }
         largest = try await Self.first(Self.listLength, .size, of: cache, selection)
-        mostUsed = try await Self.first(Self.listLength, .hits, of: cache, selection).filter { $0.hits > 0 }
         pictures = try await Self.draw(thumbnails, cache, selection)
     }
 
@@ -98,7 +96,6 @@ enum ReportPage {
         \(charts(content))
         \(find(content))
         \(table("Largest entries", content.largest))
-        \(table("Most used entries", content.mostUsed))
         \(sheet(content))
         <footer>Written by \(HelpText.version) on \(time(content.now))</footer>
         <script>\(ReportScript.text)</script>
@@ -164,10 +161,10 @@ enum ReportPage {
     private static func chart(_ title: String, _ bars: [Bar]) -> String {
         let most = max(1, bars.map(\.value).max() ?? 1)
         let rows = bars.map { bar in
-            // A small value is still visible.
-            let percent = bar.value == 0 ? 0 : max(1, Int(Double(bar.value) / Double(most) * 100))
+            // A small value is still visible. The longest bar leaves room for its text.
+            let permille = bar.value == 0 ? 0 : max(10, Int(Double(bar.value) / Double(most) * 1000))
             return """
-                <div><dt>\(HTMLText.escaped(bar.label))</dt><dd><i style="width:\(percent)%"></i>\
+                <div><dt>\(HTMLText.escaped(bar.label))</dt><dd><i style="width:calc(\(permille) * .055%)"></i>\
                 <span>\(HTMLText.escaped(bar.text))</span></dd></div>
                 """
         }
@@ -184,7 +181,7 @@ enum ReportPage {
         guard !content.largest.isEmpty || !content.pictures.isEmpty else { return "" }
         let orders = [
             ("", "as listed"), ("bytes", "largest"), ("stored", "stored last"), ("used", "used last"),
-            ("hits", "most used"), ("pixels", "most pixels"), ("name", "name"),
+            ("pixels", "most pixels"), ("name", "name"),
         ]
         let choices = orders.map { "<option value=\"\($0.0)\">\($0.1)</option>" }
         return """
@@ -201,7 +198,7 @@ enum ReportPage {
         let rows = entries.map { entry in
             """
             <tr \(facts(entry))><td class="n" data-label="Size">\(ByteText.bytes(entry.facts.bytes))</td>\
-            <td class="n" data-label="Pixels">\(pixels(entry))</td><td class="n" data-label="Hits">\(entry.hits)</td>\
+            <td class="n" data-label="Pixels">\(pixels(entry))</td>\
             <td class="n" data-label="Stored">\(time(entry.created))</td>\
             <td class="n" data-label="Used">\(time(entry.accessed))</td>\
             <td>\(link(entry, name(entry)))</td></tr>
@@ -209,7 +206,7 @@ enum ReportPage {
         }
         return """
             <section><h2>\(title)</h2>
-            <table><thead><tr><th>Size</th><th>Pixels</th><th>Hits</th><th>Stored</th><th>Used</th><th>Image</th></tr></thead>
+            <table><thead><tr><th>Size</th><th>Pixels</th><th>Stored</th><th>Used</th><th>Image</th></tr></thead>
             <tbody class="items">
             \(rows.joined(separator: "\n"))
             </tbody></table></section>
@@ -224,8 +221,7 @@ enum ReportPage {
             return """
                 <li \(facts(entry))>\(link(entry, image))
                 <p>\(link(entry, name(entry)))</p>
-                <p>\(pixels(entry)) · \(entry.facts.format.rawValue) · \(ByteText.bytes(entry.facts.bytes)) · \
-                \(EntryText.count(Int(entry.hits), "hit"))</p>
+                <p>\(pixels(entry)) · \(entry.facts.format.rawValue) · \(ByteText.bytes(entry.facts.bytes))</p>
                 <p>stored \(time(entry.created)), used \(time(entry.accessed))</p></li>
                 """
         }
@@ -241,7 +237,7 @@ enum ReportPage {
         let name = "\(EntryText.name(entry.name, whole: false)) \(entry.facts.format.rawValue)".lowercased()
         let pixels = Double(entry.facts.width ?? 0) * Double(entry.facts.height ?? 0)
         return """
-            data-name="\(HTMLText.escaped(name))" data-bytes="\(entry.facts.bytes)" data-hits="\(entry.hits)" \
+            data-name="\(HTMLText.escaped(name))" data-bytes="\(entry.facts.bytes)" \
             data-pixels="\(Int64(pixels))" data-stored="\(entry.created.milliseconds)" \
             data-used="\(entry.accessed.milliseconds)"
             """

@@ -23,7 +23,7 @@ enum ReportStyle {
         dl div { display: grid; grid-template-columns: minmax(4rem, 35%) 1fr; gap: .6rem; align-items: center; }
         dt { color: var(--dim); text-align: right; overflow-wrap: anywhere; }
         dd { margin: 0; display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5rem; }
-        dd i { height: .9rem; max-width: 55%; background: var(--bar); border-radius: 3px; }
+        dd i { height: .9rem; background: var(--bar); border-radius: 3px; }
         #find { display: flex; flex-wrap: wrap; gap: .6rem 1.2rem; align-items: center; margin: 1.5rem 0 0; }
         #find label { display: flex; gap: .5rem; align-items: center; } #find label:first-child { flex: 1 1 16rem; }
         #find input { flex: 1; min-width: 0; }
