@@ -3,7 +3,7 @@ import Synchronization
 /// A change to the index and its files, as a value of one word.
 package enum Store: Sendable {
     /// Publishes bytes under a key. The result is the entry; nil when the bytes were made from an original that has been
-    /// replaced meanwhile.
+    /// replaced meanwhile. One that has just arrived, and is not stored, removes an older one with other bytes.
     case put(Put)
     /// Makes entries fresh again without changing their bytes. The result is the current first entry; nil when it was
     /// removed or has other bytes by now.

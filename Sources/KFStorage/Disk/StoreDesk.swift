@@ -25,7 +25,15 @@ struct StoreDesk {
     ) throws(StorageError) -> Entry? {
         let past = put.facts.past
         if let past, let own = try connection.entry(put.key), own.created >= past.created { return nil }
-        if try connection.isOutdated(put.key, madeFrom: put.facts.original) { return nil }
+        let original = put.facts.original
+        let other = try connection.otherOriginal(of: put.key, madeFrom: original)
+        // An image is only as good as its original. The newer of two originals counts; a clock that was set back makes
+        // none newer.
+        if let other {
+            guard let arrival = put.facts.arrival, other.created <= arrival.time || other.created > now else {
+                return nil
+            }
+        }
         let (digest, size) =
             switch put.content {
             case .staged(let staged): (try staged.finishedDigest(), staged.size)
@@ -43,7 +51,10 @@ struct StoreDesk {
         // Synchronizing a file's bytes does not put its name on the disk.
         if synchronizes { try directory.objects.synchronizeFolder(of: object) }
         let facts = mark.marked(put.facts, of: put.key)
-        let (entry, unused) = try connection.put(put.key, facts, object: object, at: place, now: now)
+        var (entry, unused) = try connection.put(put.key, facts, object: object, at: place, now: now)
+        if let other, let original, facts.arrival?.isStored == false {
+            unused += try connection.removeOriginal(row: other.row, of: put.key, replacedBy: original)
+        }
         if let past, !past.tags.isEmpty { try connection.tag(row: entry.row, past.tags) }
         for object in unused { try connection.remove(object, from: directory) }
         for object in try connection.trimRepresentations(of: put.key) { try connection.remove(object, from: directory) }

@@ -20,9 +20,9 @@ extension Connection {
     private static let variantCount = Query("SELECT variants FROM totals")
     private static let outdatedRows = Query(
         "SELECT id, identifier FROM entries WHERE parent = ?1 AND key = ?2 AND coalesce(original <> ?3, ?4)")
-    private static let originalDigest = Query(
+    private static let presentOriginal = Query(
         """
-        SELECT o.hash FROM entries e CROSS JOIN objects o ON o.id = e.object
+        SELECT o.hash, e.id, e.created FROM entries e CROSS JOIN objects o ON o.id = e.object
         WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ?3
         """)
     private static let insertEntry = Query(
@@ -67,12 +67,26 @@ extension Connection {
         return ObjectPlace(row: free < first + EntryKey.probes ? free : first, known: nil)
     }
 
-    /// Returns whether a result is outdated, because its original was replaced by other bytes.
-    func isOutdated(_ key: EntryKey, madeFrom original: Digest?) throws(StorageError) -> Bool {
-        guard let original, !key.isOriginal else { return false }
+    /// Returns the cached original of a processed entry if it has other bytes than those that the entry was made from.
+    func otherOriginal(
+        of key: EntryKey, madeFrom original: Digest?
+    ) throws(StorageError) -> (row: Int64, created: Timestamp)? {
+        guard let original, !key.isOriginal else { return nil }
         let source = key.original
-        return try first(Self.originalDigest, source.id, source.key, source.identifier) { $0.digest(0) != original }
-            ?? false
+        return try first(Self.presentOriginal, source.id, source.key, source.identifier) { row in
+            row.digest(0) == original
+                ? nil : (row: row.int64(1), created: Timestamp(milliseconds: row.int64(2)))
+        }
+    }
+
+    /// Removes an original that other bytes have replaced at its source, with everything that was not made from those.
+    /// Returns the objects without references, whose files and rows the caller must remove.
+    func removeOriginal(
+        row: Int64, of key: EntryKey, replacedBy digest: Digest
+    ) throws(StorageError) -> [UnusedObject] {
+        var unused = try removeEntry(row: row).unused
+        for row in try outdated(key.original, by: digest, replaces: true) { unused += try removeEntry(row: row).unused }
+        return unused
     }
 
     /// Inserts or replaces an entry. Its object's file must be in place already; `place` is the object's place in the

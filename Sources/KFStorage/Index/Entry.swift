@@ -78,6 +78,8 @@ package struct EntryFacts: Equatable, Sendable {
     package var original: Digest?
     /// Whether this cache made the image, from bytes that it hashed: then `original` is no word of a stranger.
     package var isMadeHere = false
+    /// How that original came; nil if it was the cached one.
+    package var arrival: OriginalArrival?
     package var expiration: StorageExpiration = .days(7)
     /// The freshness lifetime in milliseconds, if it is not the time from now to the end of `expiration`: that of an entry
     /// that another machine has stored before.
@@ -92,6 +94,15 @@ package struct EntryFacts: Equatable, Sendable {
     package var past: EntryPast?
 
     package init() {}
+}
+
+/// An original that came from its source or a remote, of which a processed entry was made.
+package struct OriginalArrival: Equatable, Sendable {
+    let time: Timestamp
+    /// Whether it is stored itself, in place of an older one.
+    let isStored: Bool
+
+    package init(at time: Timestamp, isStored: Bool) { (self.time, self.isStored) = (time, isStored) }
 }
 
 /// The history of an entry that another cache has. It is stored unless the cache has an entry of the same age or a newer
