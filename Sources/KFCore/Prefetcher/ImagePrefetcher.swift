@@ -340,6 +340,7 @@ public final class ImagePrefetcher: Sendable {
     private func passOver(_ block: inout PrefetchBlock) async throws(KingfisherError) {
         guard let cache = block.missing.cache else { return }
         let count = forms.count
+        let moment = (forms[0].value.downloader ?? manager.downloader).moment
         let found = try await cache.touchFresh(block.missing, forms)
         let fails = forms[0].value.alternativeSources.isEmpty
         var kept = 0
@@ -362,7 +363,7 @@ public final class ImagePrefetcher: Sendable {
                 continue
             }
             if !block.missing[index].retrievals[0].needsLook {
-                block.missing[index].learn(found, at: places, isRefused: refusal != nil)
+                block.missing[index].learn(found, at: places, isRefused: refusal != nil, moment: moment)
             }
             if kept != index { block.missing.swapAt(kept, index) }
             kept += 1

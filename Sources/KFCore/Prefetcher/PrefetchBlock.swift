@@ -68,9 +68,9 @@ struct PrefetchWish: Sendable {
     }
 
     /// Takes what a look-up found, so that no second one is needed.
-    mutating func learn(_ found: ImageCache.Sight, at places: Range<Int>, isRefused: Bool) {
+    mutating func learn(_ found: ImageCache.Sight, at places: Range<Int>, isRefused: Bool, moment: UInt64) {
         guard places.count == 1, !isRefused, found.isAbsent(places.lowerBound) else { return }
-        asking = retrievals[0].asking(after: found, at: places.lowerBound)
+        asking = retrievals[0].asking(after: found, at: places.lowerBound, moment: moment)
         retrievals[0].cache.noteMiss()
     }
 }

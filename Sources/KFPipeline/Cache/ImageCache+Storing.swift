@@ -55,7 +55,7 @@ extension ImageCache {
         guard let storage = alreadyOpen, !storage.isReadOnly else {
             return end(groups, groups.map { $0.map { _ in .success(nil) } })
         }
-        storage.store(groups.map { $0.map(\.change) }, urgent: urgent) { [self] results in
+        storage.store(groups.map { $0.compactMap(\.change) }, urgent: urgent) { [self] results in
             end(groups, outcomes(results, storage))
         }
     }

@@ -17,6 +17,8 @@ struct DownloadOrder: Sendable {
     var retrieval: Retrieval?
     /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
     var commits: Int64?
+    /// The moment of that look-up in the table of shared work; nil as for `commits`.
+    var moment: UInt64?
     var delegate: (any ImageDownloaderDelegate)?
     var responder: (any AuthenticationChallengeResponsible)?
 }
@@ -32,8 +34,8 @@ extension DownloadOrder {
             // The validators of the source mean nothing to a mirror.
             condition: mirror == nil || condition?.place != nil ? condition : nil, isForMirror: mirror != nil,
             isRetry: isRetry,
-            tap: retrieval.tap, retrieval: retrieval, commits: asking.commits, delegate: job.downloader.delegate,
-            responder: job.downloader.authenticationChallengeResponder)
+            tap: retrieval.tap, retrieval: retrieval, commits: asking.commits, moment: asking.moment,
+            delegate: job.downloader.delegate, responder: job.downloader.authenticationChallengeResponder)
     }
 }
 

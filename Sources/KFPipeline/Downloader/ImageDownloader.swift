@@ -103,6 +103,9 @@ public final class ImageDownloader: Sendable {
 
     package var runningTransfers: Int { work.runningTransfers }
 
+    /// The present moment in the table of shared work, for a look-up that begins now.
+    package var moment: UInt64 { work.moment }
+
     /// Starts no transfers while `isHeld` is true, as when too many bodies wait to be stored.
     func changePressure(isHeld: Bool) { site.backlog.change(bytes: 0, count: isHeld ? Room.all : -Room.all) }
 
@@ -120,7 +123,7 @@ public final class ImageDownloader: Sendable {
                 tell(DownloadTask { [weak waiter] in waiter?.cancel() })
             }
             let key = key(order)
-            let joining = work.join(.download(key), waiter) { wish in
+            let joining = work.join(.download(key), waiter, since: order.moment) { wish in
                 ImageDownload(key, order, site, receiver: self, in: work, wish)
             }
             switch joining {

@@ -117,8 +117,9 @@ extension Retrieval {
         return error.isRemembered ? error : nil
     }
 
-    package func asking(after found: ImageCache.Sight, at place: Int) -> Asking {
-        Asking(commits: found.commits, answer: found.answers[place].map(accepted) ?? .unknown)
+    /// `moment` is that of the look-up in the downloader's table of shared work.
+    package func asking(after found: ImageCache.Sight, at place: Int, moment: UInt64) -> Asking {
+        Asking(commits: found.commits, moment: moment, answer: found.answers[place].map(accepted) ?? .unknown)
     }
 }
 

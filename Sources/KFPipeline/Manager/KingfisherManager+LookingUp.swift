@@ -33,17 +33,21 @@ extension KingfisherManager {
             defer { state.hasLooked = !isForced }
             return (state.retrieval, !state.hasLooked && !isForced, state.timesStored)
         }
+        let moment = job.downloader.work.moment
         let (retrieval, sight, decision) = try before.look(asksRemotes: asksRemotes(job), isFirst: isFirst)
         job.state.withLock { $0.retrieval = retrieval }
         if isFirst, decision.isMiss { retrieval.cache.noteMiss() }
-        // After three rounds in which another process stored an unusable entry, the image is fetched.
-        let asking = Asking(commits: timesStored < 3 ? sight.commits : nil, answer: sight.answer)
+        var asking = Asking(answer: sight.answer)
+        // After three rounds in which others stored an unusable entry, the image is fetched.
+        if timesStored < 3, !retrieval.options.forceRefresh {
+            (asking.commits, asking.moment) = (sight.commits, moment)
+        }
         switch decision {
         case .need: break
-        case .serveFromMemory(let image) where job.variants.isEmpty:
+        case .serveFromMemory(let image) where !job.makesVariants:
             turn.end(job, .success(retrieval.result(image, asked: job.asked)))
         case .serveFromMemory(let image): makeVariants(of: retrieval.result(image), job)
-        case .serve(let file) where job.variants.isEmpty:
+        case .serve(let file) where !job.makesVariants:
             file.cache.noteHit(file)
             try remember(file, retrieval)
             turn.end(job, .success(retrieval.result(file.way, file.file, asked: job.asked)))

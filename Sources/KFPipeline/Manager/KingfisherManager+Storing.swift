@@ -62,7 +62,7 @@ extension KingfisherManager {
             ending.original = .store(ordered.order)
             if ordered.isNew { group.append(ordered.order) }
             // A job that also keeps the image in memory needs its bytes there.
-            guard let file = ordered.order.change.staged, !retrieval.usesMemory else { return group }
+            guard let file = ordered.order.change?.staged, !retrieval.usesMemory else { return group }
             if ordered.isNew { image.move(to: file) }
             if case .bytes(_, let format, let pixels) = ending.content {
                 ending.content = .bytes(.staged(file), format, pixels)

@@ -20,11 +20,15 @@ final class ImageMaking: SharedWork {
     let key: WorkKey
     let table: WorkTable
     private let order: Order
+    /// The book of the download that the image is made from, which stays open until the image is stored.
+    private let origin: OrderBook?
 
     private init(_ key: MakeKey, _ order: Order, _ table: WorkTable) {
         self.key = .make(key)
         self.table = table
         self.order = order
+        origin = if case .downloaded(let image) = order.original { image.stores } else { nil }
+        origin?.hold()
     }
 
     /// Joins the work of the key. `start` is called with what a worker has to do for that, if there is anything.
@@ -40,9 +44,10 @@ final class ImageMaking: SharedWork {
     }
 
     func run(_ turn: inout Turn) {
+        defer { origin?.release() }
         // Without waiters, the work is dropped before it starts.
         guard table.isWanted(self) else { return }
-        let stores = OrderBook(self)
+        let stores = OrderBook(self, of: origin)
         var downloaded: DownloadedImage?
         if case .downloaded(let image) = order.original { downloaded = image }
         let made = MadeImage(stores: stores, downloaded: downloaded)
@@ -63,7 +68,7 @@ final class ImageMaking: SharedWork {
         }
     }
 
-    private static func make(
+    static func make(
         _ bytes: [UInt8], _ format: ImageFormat, _ box: OptionsBox, _ encodes: Bool
     ) throws(KingfisherError) -> ProcessedImage {
         let options = box.value

@@ -31,9 +31,9 @@ final class ProviderRead: SharedWork {
 
     /// Lets a job wait for the read of its provider. Adds what the workers have to do for that.
     static func join(_ job: ImageJob, _ provider: any ImageDataProvider, _ works: inout [any StoreWork]) {
-        let (retrieval, table) = (job.retrieval, job.manager.downloader.work)
-        let joining = table.join(.read(retrieval.readKey), job) { _ in
-            ProviderRead(provider, retrieval, commits: job.asking.commits, in: table)
+        let (retrieval, asking, table) = (job.retrieval, job.asking, job.downloader.work)
+        let joining = table.join(.read(retrieval.readKey), job, since: asking.moment) { _ in
+            ProviderRead(provider, retrieval, commits: asking.commits, in: table)
         }
         switch joining {
         case .started(let read): works.append(read)

@@ -37,6 +37,8 @@ package struct Asking: Sendable {
     var stale: FoundFile?
     /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
     var commits: Int64?
+    /// The moment of that look-up in the table of shared work; nil as for `commits`.
+    var moment: UInt64?
     var answer = Sight.Answer.unknown
     /// Whether the request is unconditional despite an expired file, because its entry has gone.
     var isUnconditional = false

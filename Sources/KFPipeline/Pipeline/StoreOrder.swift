@@ -7,6 +7,8 @@ final class StoreOrder: Sendable {
     typealias Outcome = Result<StoredFile?, KingfisherError>
 
     private struct State {
+        /// What is to be stored; nil while it is being prepared.
+        var change: Store?
         var waiters: [ImageJob] = []
         /// Released at the end, because it may reference this order.
         var whenDone: (@Sendable (Outcome) -> Void)?
@@ -15,15 +17,18 @@ final class StoreOrder: Sendable {
         var isShared = false
     }
 
-    let change: Store
     let cache: ImageCache
     private let state: Mutex<State>
 
-    init(_ change: Store, to cache: ImageCache, whenDone: (@Sendable (Outcome) -> Void)? = nil) {
-        self.change = change
+    init(_ change: Store?, to cache: ImageCache, whenDone: (@Sendable (Outcome) -> Void)? = nil) {
         self.cache = cache
-        state = Mutex(State(whenDone: whenDone))
+        state = Mutex(State(change: change, whenDone: whenDone))
     }
+
+    /// What is to be stored; nil while it is being prepared.
+    var change: Store? { state.withLock { $0.change } }
+
+    fileprivate func prepare(_ change: Store) { state.withLock { $0.change = change } }
 
     /// Returns whether the store has ended. Before the end, the job is notified later.
     func hasEnded(for job: ImageJob) -> Bool {
@@ -48,7 +53,7 @@ final class StoreOrder: Sendable {
     func end(_ outcome: Outcome, _ turn: inout Turn) {
         let done = state.withLock { state in
             let done = state
-            state = State(outcome: outcome, isShared: state.isShared)
+            state = State(change: state.change, outcome: outcome, isShared: state.isShared)
             return done
         }
         for job in done.waiters { job.storeEnded(&turn) }
@@ -68,25 +73,54 @@ final class OrderBook: Sendable {
     }
 
     private let state: Mutex<State>
+    /// The book of the download that the image is made from, which stays open as long as this one.
+    private let parent: OrderBook?
 
-    init(_ work: any SharedWork) { state = Mutex(State(work: work)) }
+    init(_ work: any SharedWork, of parent: OrderBook? = nil) {
+        self.parent = parent
+        state = Mutex(State(work: work))
+        parent?.hold()
+    }
 
     /// Returns the store of a key, and whether it is new, so that the caller submits it. `make` returns the change;
     /// nil if there is none.
+    ///
+    /// The key is reserved first. `make` runs without a lock, because on a full disk it waits for the writer, which
+    /// calls `release`. A job that wants the same store meanwhile waits for its end.
     func order(
         for key: EntryKey, in cache: ImageCache, make: () throws(KingfisherError) -> Store?
     ) throws(KingfisherError) -> (order: StoreOrder, isNew: Bool)? {
-        try state.withLock { state throws(KingfisherError) in
+        let (order, isNew) = state.withLock { state -> (StoreOrder, Bool) in
             if let known = state.orders.first(where: { $0.key == key && $0.order.cache === cache }) {
                 return (known.order, false)
             }
-            guard let change = try make() else { return nil }
-            let order = StoreOrder(change, to: cache) { [self] _ in release() }
+            let order = StoreOrder(nil, to: cache) { [self] _ in release() }
             state.orders.append((key, order))
             state.pending += 1
             return (order, true)
         }
+        guard isNew else { return (order, false) }
+        do throws(KingfisherError) {
+            if let change = try make() {
+                order.prepare(change)
+                return (order, true)
+            }
+            drop(order, .success(nil))
+            return nil
+        } catch {
+            drop(order, .failure(error))
+            throw error
+        }
     }
+
+    /// Ends a store that could not be prepared. A later job may try again.
+    private func drop(_ order: StoreOrder, _ outcome: StoreOrder.Outcome) {
+        state.withLock { $0.orders.removeAll { $0.order === order } }
+        Turn.run { order.end(outcome, &$0) }
+    }
+
+    /// Keeps the book open until a call of `release`.
+    func hold() { state.withLock { $0.pending += 1 } }
 
     func release() {
         let over = state.withLock { state -> (any SharedWork)? in
@@ -95,6 +129,8 @@ final class OrderBook: Sendable {
             defer { state.work = nil }
             return state.work
         }
-        if let over { over.table.end(over) }
+        guard let over else { return }
+        over.table.end(over)
+        parent?.release()
     }
 }

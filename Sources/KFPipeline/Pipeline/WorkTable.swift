@@ -57,9 +57,18 @@ final class WorkTable: Sendable {
     }
 
     private let works = Mutex<[WorkKey: Entry]>([:])
+    private let ends = Mutex(EndedWorks())
+
+    /// The present moment, for a look-up that begins now.
+    var moment: UInt64 { ends.withLock { $0.count } }
 
     /// Joins the work with this key, or adds the work that `make` returns.
-    func join<Work: SharedWork>(_ key: WorkKey, _ waiter: any WorkWaiter, make: (Wish) -> Work) -> Joining<Work> {
+    ///
+    /// If equal work has ended since the moment of the waiter's look-up, what it stored is in a cache: the answer is
+    /// `stored` then.
+    func join<Work: SharedWork>(
+        _ key: WorkKey, _ waiter: any WorkWaiter, since moment: UInt64? = nil, make: (Wish) -> Work
+    ) -> Joining<Work> {
         let wish = waiter.wish
         var raised: (any SharedWork)?
         let joining = works.withLock { works -> Joining<Work> in
@@ -72,6 +81,9 @@ final class WorkTable: Sendable {
                     raised = entry.work
                 }
                 return .joined
+            }
+            if let moment, ends.withLock({ $0.has(key, since: moment) }) {
+                return .late(.download(.success(.stored)))
             }
             let work = make(wish)
             guard waiter.waits(for: work) else { return .left }
@@ -132,7 +144,12 @@ final class WorkTable: Sendable {
     /// Ends work whose answer has been stored, so that later requests start anew.
     func end(_ work: any SharedWork) {
         // What the work holds is released without the lock.
-        _ = works.withLock { works in Self.place(of: work, in: works).map { works.remove(at: $0) } }
+        _ = works.withLock { works in
+            Self.place(of: work, in: works).map { place in
+                ends.withLock { $0.note(work.key) }
+                return works.remove(at: place)
+            }
+        }
     }
 
     /// The number of waiters for all work that has not delivered.
@@ -160,12 +177,46 @@ final class WorkTable: Sendable {
     var runningTransfers: Int { works.withLock { $0.values.count { $0.answer == nil && $0.work.isRunning } } }
 }
 
+/// The works that have ended of late, for jobs whose look-up came before that and who join after it.
+private struct EndedWorks {
+    /// The number of ends that each of two sets holds.
+    private static let span: UInt64 = 4096
+
+    /// The number of ends so far.
+    private(set) var count: UInt64 = 0
+    /// The hashes of the keys of the last ends, and of those before them.
+    private var last: Set<Int> = []
+    private var earlier: Set<Int> = []
+
+    mutating func note(_ key: WorkKey) {
+        guard key.isOfSource else { return }
+        if count % Self.span == 0 { (earlier, last) = (last, []) }
+        last.insert(key.hashValue)
+        count += 1
+    }
+
+    /// Returns whether equal work may have ended after this moment: where that is not known any more, it may.
+    func has(_ key: WorkKey, since moment: UInt64) -> Bool {
+        guard moment < count else { return false }
+        // Both sets together hold at least the ends of one span.
+        return count - moment > Self.span || last.contains(key.hashValue) || earlier.contains(key.hashValue)
+    }
+}
+
 /// The identity of work: equal work is done once (single flight).
 enum WorkKey: Hashable, Sendable {
     case download(DownloadKey)
     indirect case remote(RemoteKey)
     indirect case read(ReadKey)
     indirect case make(MakeKey)
+
+    /// Whether the work asks a source.
+    fileprivate var isOfSource: Bool {
+        switch self {
+        case .download, .read: true
+        case .remote, .make: false
+        }
+    }
 }
 
 /// The answer of work to its waiters.

@@ -224,6 +224,39 @@ struct WorkTableTests {
         #expect(start(Waiter()) != nil, "after the end new work begins")
     }
 
+    @Test("Work that ended since a look-up counts as stored")
+    func endedSince() throws {
+        let before = table.moment
+        let key = WorkKey.read(
+            ReadKey(
+                key: EntryKey(key: "a"), inspector: ImageInspector(limits: DecodeLimits(), check: .structure),
+                cache: ObjectIdentifier(table)))
+        func join(since moment: UInt64?) -> WorkTable.Joining<Work> {
+            table.join(key, Waiter(), since: moment) { _ in Work(key, in: table) }
+        }
+        guard case .started(let work) = join(since: before) else {
+            Issue.record("not started")
+            return
+        }
+        deliver(Self.success, of: work, stays: true)
+        let between = table.moment
+        table.end(work)
+        for moment in [before, between] {
+            guard case .late(.download(.success(.stored))) = join(since: moment) else {
+                Issue.record("not stored")
+                return
+            }
+        }
+        #expect(start(Waiter()) != nil, "other work is not meant")
+        for moment in [table.moment, nil] {
+            guard case .started(let next) = join(since: moment) else {
+                Issue.record("not started again")
+                return
+            }
+            deliver(Self.failure, of: next)
+        }
+    }
+
     @Test("A late waiter's progress handler gets the whole size")
     func lateProgress() throws {
         let body = try ManagerFixture.fixture("png/rgb.png")
