@@ -103,7 +103,8 @@ extension KingfisherManager {
             let own = try cache.entriesOfAllLayers(forKey: retrieval.target.key)
             entries += own
             for key in keys {
-                choices.append(try Self.best(of: own.filter { $0.entry.key == key }, for: retrieval, cache))
+                let mine = own.filter { $0.entry.key == key && !$0.isOutdated(among: own) }
+                choices.append(try Self.best(of: mine, for: retrieval, cache))
             }
         }
         let usable = choices.compactMap { $0 }.first { $0.candidate.isWhole && retrieval.accepts($0.candidate.entry) }
@@ -141,6 +142,16 @@ extension KingfisherManager {
         }
         let usable = choices.filter { $0.candidate.isWhole && retrieval.accepts($0.cached.entry) }
         return usable.first { !$0.cached.isExpired } ?? usable.first ?? choices.first
+    }
+}
+
+extension CachedEntry {
+    /// Whether a lower layer has made it from other bytes than those of the fresh original above it. `all` are the entries of
+    /// its source, the upper layers' first.
+    fileprivate func isOutdated(among all: [CachedEntry]) -> Bool {
+        guard layer != nil, !entry.key.isOriginal else { return false }
+        let original = all.prefix { $0.layer != layer }.first { $0.entry.key == entry.key.original && !$0.isExpired }
+        return original.map { $0.entry.object.digest != entry.original } ?? false
     }
 }
 

@@ -11,7 +11,8 @@ extension ImageCache {
     /// Returns the file of the first key that has a fresh one, or else of the first key that has a stale one. Each key is
     /// looked for here first, then in the lower layers. Without `prefersFresh`, the first file of either kind counts.
     ///
-    /// An entry that `isUsable` refuses is a miss, and so is a file of a lower layer that `isTrusted` refuses. An unreadable
+    /// An entry that `isUsable` refuses is a miss, and so is a file of a lower layer that `isTrusted` refuses, or that was
+    /// made from other bytes than those of an original above it. An unreadable
     /// file is one too, unless `strict`: then it is `cannotLoadDataFromDisk` (3004). Blocks.
     package func firstFile(
         of keys: [EntryKey], strict: Bool, prefersFresh: Bool = true, isTrusted: (CachedFile) -> Bool = { _ in true },
@@ -21,11 +22,20 @@ extension ImageCache {
         var stale: FoundFile?
         for key in keys {
             for layer in -1..<layers.count {
-                guard
-                    let file = try layer < 0
-                        ? open(key, strict: strict, where: isUsable) : layers[layer].open(key, where: isUsable),
-                    layer < 0 || isTrusted(file)
+                guard let file = try open(key, in: layer, strict: strict, isTrusted: isTrusted, where: isUsable)
                 else { continue }
+                // An image is only as good as its original: the first one from here up counts.
+                if layer >= 0, !key.isOriginal {
+                    var original: Digest?
+                    for upper in -1..<layer where original == nil {
+                        let found = try open(
+                            key.original, in: upper, strict: strict, isTrusted: isTrusted, where: isUsable)
+                        if let found, !prefersFresh || !found.entry.isExpired(at: now) {
+                            original = found.entry.object.digest
+                        }
+                    }
+                    if let original, original != file.entry.original { continue }
+                }
                 let found = FoundFile(
                     file: file, cache: self, isFresh: !file.entry.isExpired(at: now), isBorrowed: layer >= 0,
                     removals: removals)
@@ -59,6 +69,15 @@ extension ImageCache {
             return CachedFile(file, entry: entry)
         }
         return found ?? nil
+    }
+
+    /// Opens the file of a key here (-1), or in a lower layer.
+    private func open(
+        _ key: EntryKey, in layer: Int, strict: Bool, isTrusted: (CachedFile) -> Bool,
+        where isUsable: (Entry) -> Bool
+    ) throws(KingfisherError) -> CachedFile? {
+        if layer < 0 { return try open(key, strict: strict, where: isUsable) }
+        return layers[layer].open(key, where: isUsable).flatMap { isTrusted($0) ? $0 : nil }
     }
 
     private func open(
@@ -163,13 +182,16 @@ extension ImageCache {
                     sight.files[index] = .unusable
                 }
             }
-            for layer in layers where trustsLayers {
+            for (number, layer) in layers.enumerated() where trustsLayers {
                 let missing = keys.indices.filter { index in
                     if case .fresh = sight.files[index] { false } else { true }
                 }
                 if missing.isEmpty { break }
                 for (index, file) in zip(missing, layer.lookUp(missing.map { keys[$0] })) {
-                    if let file, accepts?(index, file.entry) ?? true { sight.files[index] = .fresh(file) }
+                    guard let file, accepts?(index, file.entry) ?? true else { continue }
+                    // An original above it may have other bytes. Its own look-up compares them.
+                    let isAlone = if number == 0, case .absent = sight.files[index] { true } else { false }
+                    sight.files[index] = isAlone || originals[index] == keys[index] ? .fresh(file) : .unusable
                 }
             }
             if answers { try lookForAnswers(keys, &sight) }

@@ -147,16 +147,14 @@ extension Retrieval {
 
     /// Returns the entry of a remote to use: the image itself, if it was made from the original that the remote has, or the
     /// original. `entries` correspond to `keysOnDisk`. An expired original is of use if its source can confirm it.
-    package func choice(
-        of entries: [RemoteEntry?], isForTarget: Bool = false
-    ) -> (entry: RemoteEntry, key: EntryKey, isStale: Bool)? {
+    package func choice(of entries: [RemoteEntry?]) -> (entry: RemoteEntry, key: EntryKey, isStale: Bool)? {
         let now = cache.now
         if entries.count == 2, let image = entries[0], !isExpired(image, at: now), let source = image.original,
             entries[1].map({ $0.object == source }) ?? true
         {
             return (image, target, false)
         }
-        guard let found = entries.last ?? nil, !isForTarget, found.original == nil else { return nil }
+        guard let found = entries.last ?? nil, found.original == nil else { return nil }
         let isStale = isExpired(found, at: now)
         // Without a validator the origin sends the image again in any case; and without an origin, it serves as it is.
         if isStale {

@@ -226,7 +226,12 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     }
 
     private func choose(_ found: [RemoteEntry?], of remote: Remote) -> Find? {
-        guard let choice = retrieval.choice(of: found, isForTarget: isForTarget) else { return nil }
+        guard let choice = retrieval.choice(of: found) else { return nil }
+        if isForTarget, choice.key != retrieval.target {
+            // The original is read for all images of it, which the other remotes may have made from other bytes.
+            if !choice.isStale { search.withLock { $0.remotes = [] } }
+            return nil
+        }
         let find = Find(choice.entry, choice.key, remote, isStale: choice.isStale)
         guard choice.isStale else { return find }
         search.withLock { search in
