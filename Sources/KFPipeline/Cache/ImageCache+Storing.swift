@@ -108,7 +108,7 @@ extension ImageCache {
 
     /// Returns the entry that its origin has confirmed, and the entries of `keys` with the same validators of the same
     /// URL, which the response confirms too. Blocks.
-    func entries(confirmedWith entry: Entry, among keys: [EntryKey]) throws(KingfisherError) -> [Entry] {
+    func entries(confirmedWith entry: Entry, among keys: Set<EntryKey>) throws(KingfisherError) -> [Entry] {
         let others = try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
             var others: [Entry] = []
             for key in keys {

@@ -136,9 +136,10 @@ final class DownloadedImage: Sendable {
 
 enum DownloadAnswer: Sendable {
     case image(DownloadedImage)
-    /// The server confirmed the cached image (304). The flight keeps other processes from requesting the key.
-    indirect case unchanged(ResponseFacts, FlightHold?)
-    /// Another process has stored the image meanwhile, and no request was made.
+    /// The server confirmed the cached image (304). The flight keeps other processes from requesting the key, and the book
+    /// has the renewals.
+    indirect case unchanged(ResponseFacts, FlightHold?, OrderBook)
+    /// Another process, or another job of this one, has stored the image meanwhile, and no request was made.
     case stored
     /// No remote has the image. With `isDamaged`, the first remote has something in its place that is to be replaced.
     case absent(isDamaged: Bool)

@@ -250,7 +250,10 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         }
         if response.head.status == 304 {
             tellEnd(nil)
-            return deliver(.success(.unchanged(facts, flight)), &turn)
+            let renewals = OrderBook(self)
+            table.deliver(
+                .download(.success(.unchanged(facts, flight, renewals))), of: self, stays: true, &turn)
+            return renewals.release()
         }
         do throws(KingfisherError) {
             var (bytes, findings) = try checked(sink, request.url, facts)

@@ -111,7 +111,7 @@ private final class DirectDownload: WorkWaiter {
         switch answer {
         case .download(.success(.image(let image))): process(image, &turn)
         case .download(.success(.refused(let error, _, _))): end(.failure(error))
-        case .download(.success(.unchanged(let facts, _))):
+        case .download(.success(.unchanged(let facts, _, _))):
             end(.failure(.responseError(reason: .invalidHTTPStatusCode(facts.status))))
         case .download(.success(.stored)), .download(.success(.absent)), .download(.success(.imported)):
             end(.failure(.responseError(reason: .noURLResponse)))
@@ -137,7 +137,7 @@ private final class DirectDownload: WorkWaiter {
                 original: .downloaded(ObjectIdentifier(image)), target: EntryKey(key: "", identifier: identifier)),
             ImageMaking.Order(
                 original: .downloaded(image), box: box, encodes: false, told: image.telling(delegate))
-        ) { $0.run(&turn) }
+        ) { StoreWorkers.makers.add([$0]) }
     }
 }
 

@@ -176,6 +176,12 @@ extension Retrieval {
         return try pinnedElsewhere()
     }
 
+    /// Returns the image itself on this cache's disk, fresh or expired, and not its original. Blocks.
+    func ownFile() throws(KingfisherError) -> FoundFile? {
+        let found = try cache.firstFile(of: [target], strict: false, prefersFresh: false, where: accepts)
+        return found.flatMap { $0.isBorrowed ? nil : $0 }
+    }
+
     /// Returns the retrieval for the representation that the request selects, and the remembered response, according to
     /// the index.
     private func selected() throws(KingfisherError) -> (Retrieval, Sight.Answer) {

@@ -48,7 +48,7 @@ extension KingfisherManager {
                 job.state.withLock { $0.replacesInRemote = true }
                 missed(job, &turn)
             }
-        case .success(.unchanged(let response, let flight)):
+        case .success(.unchanged(let response, let flight, let renewals)):
             forgetAnswer(asking.answer, retrieval)
             guard let stale = asking.stale else {
                 return fail(job, .responseError(reason: .invalidHTTPStatusCode(response.status)), &turn)
@@ -56,9 +56,9 @@ extension KingfisherManager {
             guard response.confirms(stale.entry.etag, stale.entry.lastModified) else {
                 return askWhole(job, asking, &turn)
             }
-            renew(stale, asking, job, response, flight, &turn)
+            renew(stale, asking, job, response, flight, in: renewals, &turn)
         case .success(.stored):
-            // Another process has stored the image while this one waited for its turn.
+            // It was stored while this job waited for its turn.
             if !retrieval.isLocal { job.countAttempts(-1) }
             job.state.withLock { $0.timesStored += 1 }
             lookUpAgain(job)
@@ -150,12 +150,12 @@ extension KingfisherManager {
     }
 
     private func giveUp(_ job: ImageJob, _ failure: Failure, _ turn: inout Turn) {
-        if let stale = failure.asking.stale, failure.error.isOriginUnavailable,
-            job.retrieval.mayServeStale(stale.entry, now: cache.now)
-        {
-            return serve(job, stale, .failure(failure.error), &turn)
+        guard let stale = failure.asking.stale, failure.error.isOriginUnavailable else {
+            return fail(job, failure.error, &turn)
         }
-        fail(job, failure.error, &turn)
+        if job.makesVariants { return serveVariants(job, stale, failure.error) }
+        guard job.retrieval.mayServeStale(stale.entry, now: cache.now) else { return fail(job, failure.error, &turn) }
+        serve(job, stale, .failure(failure.error), &turn)
     }
 
     /// Tries the next alternative source, or ends the job when all have failed.
@@ -192,6 +192,7 @@ extension KingfisherManager {
             retrieval, asked: job.asked, image.way,
             .bytes(image.bytes, image.format, image.info.map(PixelFacts.init)), origin: origin)
         ending.flight = image.flight
+        ending.arrived = cache.now
         ending.facts.isPersonal = image.isPersonal
         ending.facts.response = image.response
         ending.facts.attempts = job.attempts
@@ -203,7 +204,7 @@ extension KingfisherManager {
         ending.facts.measures = image.originalMeasures
         ending.facts.check = image.findings.extent
         ending.facts.warn(image.findings.warnings)
-        if !job.variants.isEmpty { return makeVariants(of: image, ending, job, &turn) }
+        if job.makesVariants { return makeVariants(of: image, ending, job, &turn) }
         let delegate = job.downloader.delegate
         if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) || !image.isOriginal {
             if let delegate { image.tell(delegate, retrieval.options.processing) }
@@ -212,6 +213,7 @@ extension KingfisherManager {
         if let made = sameResult(of: image, retrieval) {
             return store(ImageEnding(madeBefore: made, ending), of: image, in: image.stores, job, &turn)
         }
+        orderOriginal(of: image, &ending, job, &turn)
         guard job.enter(.making(.body(ending))) else { return }
         ImageMaking.join(
             job, in: downloader.work,
@@ -219,7 +221,7 @@ extension KingfisherManager {
                 original: .downloaded(ObjectIdentifier(image)), target: retrieval.target,
                 cache: ObjectIdentifier(retrieval.cache)),
             ImageMaking.Order(original: .downloaded(image), box: retrieval.box, told: image.telling(delegate))
-        ) { $0.run(&turn) }
+        ) { StoreWorkers.makers.add([$0]) }
     }
 
     /// Continues with the outcome of a processor.
@@ -238,16 +240,9 @@ extension KingfisherManager {
             ending.facts.warn(processed.warnings)
             if processed.warnings.contains(where: \.isDamage) { ending.retrieval = ending.retrieval.unstored }
             store(ending, of: made.downloaded, in: made.stores, job, &turn)
-        case (.failure(let error), .body):
-            // The original is kept even if processing fails.
-            if let image = made.downloaded {
-                let group = keepOriginal(of: image, &ending, job)
-                turn.store(group, urgent: !ending.retrieval.options.batchesStores)
-            }
-            fail(job, error, &turn)
         case (.failure(.processorError), .file(let derivation)) where isDamaged(derivation.file, job.retrieval):
             undecodable(job, derivation, &turn)
-        case (.failure(let error), .file): fail(job, error, &turn)
+        case (.failure(let error), _): fail(job, error, &turn)
         }
     }
 
@@ -258,9 +253,9 @@ extension KingfisherManager {
         guard job.enter(.making(.file(derivation))) else { return }
         let entry = derivation.file.entry
         let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
-        if !job.variants.isEmpty || retrieval.keepsBytes(of: entry.format) {
+        if job.makesVariants || retrieval.keepsBytes(of: entry.format) {
             let reading = WorkerTask { [self] turn in if !job.isCancelled { takeFile(derivation, job, &turn) } }
-            return StoreWorkers.shared.add([reading])
+            return StoreWorkers.makers.add([reading])
         }
         ImageMaking.join(
             job, in: downloader.work,
@@ -268,17 +263,17 @@ extension KingfisherManager {
                 original: .stored(entry.object.digest), target: retrieval.target,
                 cache: ObjectIdentifier(retrieval.cache), limits: retrieval.options.decodeLimits),
             ImageMaking.Order(original: .file(derivation.file), box: retrieval.box)
-        ) { StoreWorkers.shared.add([$0]) }
+        ) { StoreWorkers.makers.add([$0]) }
     }
 
-    private func ending(_ job: ImageJob, _ derivation: Derivation) -> ImageEnding {
+    func ending(_ job: ImageJob, _ derivation: Derivation) -> ImageEnding {
         let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
         var ending = ImageEnding(
             retrieval, asked: job.asked, derivation.way, .file(derivation.file),
             origin: retrieval.isLocal ? nil : OriginFacts(derivation.file.entry))
         ending.derivation = derivation
         ending.isOfHashedBytes = derivation.isHashed
-        if retrieval.options.notesOriginal {
+        if retrieval.options.notesOriginal, derivation.file.entry.key.isOriginal {
             (ending.facts.original, ending.facts.originalBytes) = (derivation.digest, derivation.file.size)
         }
         ending.facts.measures = derivation.file.entry.originalMeasures
@@ -288,19 +283,13 @@ extension KingfisherManager {
         return ending
     }
 
-    /// Reads the file, whose bytes are the requested image or the original of several variants.
+    /// Reads the file, whose bytes are the requested image or the original of several.
     private func takeFile(_ derivation: Derivation, _ job: ImageJob, _ turn: inout Turn) {
         var ending = ending(job, derivation)
         let entry = derivation.file.entry
         do throws(KingfisherError) {
-            let read = try derivation.file.readAll()
-            if !job.variants.isEmpty {
-                let original = VariantOriginal(
-                    bytes: read, format: entry.format, digest: entry.object.digest, isStored: derivation.keeps,
-                    removals: derivation.removals)
-                return makeVariants(of: original, ending, [], job, &turn)
-            }
-            ending.content = .bytes(.memory(read), entry.format, entry.object.pixels)
+            if job.makesVariants { return try makeVariants(of: derivation, ending, job, &turn) }
+            ending.content = .bytes(.memory(try derivation.file.readAll()), entry.format, entry.object.pixels)
             store(ending, job, &turn)
         } catch {
             fail(job, error, &turn)

@@ -60,7 +60,9 @@ extension KingfisherManager {
                     isHashed: retrieval.isHashed(file), removals: file.isBorrowed ? nil : file.removals))
         case .serveStale(let stale, renews: true):
             serveWhileRevalidating(job, stale, .success(asking.after(stale)), &turn)
-        case .ask(let stale, _):
+        case .ask(let found, _):
+            var stale = found
+            if stale == nil { stale = try job.staleVariant() }
             if let stale { stale.cache.noteHit(stale) }
             if job.enter(.fetching(asking.after(stale))) { turn.jobs.append(job) }
         case .serveStale, .fail: try serveWithoutRequest(job, decision, &turn)

@@ -109,8 +109,13 @@ extension KingfisherManager {
             terms.original = retrieval.original
         default: terms.original = retrieval.original
         }
+        // Of what was confirmed with the stale entry, only the wanted images are shared.
+        let confirmed = ending.renewals.dropFirst()
+        let wanted = confirmed.isEmpty ? [] : ([retrieval] + job.variants).map(\.target)
         let shared = orders.compactMap { order -> RemoteUpload? in
-            guard case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
+            guard case .success(let file?)? = order.outcome,
+                wanted.contains(file.entry.key) || !confirmed.contains(where: { $0 === order }), order.isToBeShared()
+            else { return nil }
             var entry = RemoteEntry(file.entry)
             if file.entry.key.isOriginal { entry.unknown = members ?? [] }
             return RemoteUpload(entry, file, terms, to: uploads)

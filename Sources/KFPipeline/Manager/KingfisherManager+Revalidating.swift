@@ -22,7 +22,7 @@ extension KingfisherManager {
             options.progressiveJPEG = nil
             options.request.onDataReceived = nil
         }
-        lookUp([ImageJob(self, again, for: RenewalEnd(self, retrieval.target), served: stale)])
+        lookUp([ImageJob(self, again, job.wanted, for: RenewalEnd(self, retrieval.target), served: stale)])
     }
 
     func serve(
@@ -33,24 +33,23 @@ extension KingfisherManager {
         // Without its origin, an expired image is here because a remote had it.
         let isImported = retrieval.options.onlyFromCache && job.state.withLock { $0.membersInRemote != nil }
         let way: RetrievalWay = isImported ? .remote : .stale
-        if job.variants.isEmpty, stale.file.entry.key == retrieval.target {
+        if !job.makesVariants, stale.file.entry.key == retrieval.target {
             return turn.end(job, .success(retrieval.result(way, stale.file, asked: job.asked)))
         }
         // The result must not be stored, because it would count as fresh.
         derive(job, Derivation(file: stale.file, way: way, keeps: false, otherwise: otherwise))
     }
 
-    /// Renews the entry that the origin has confirmed with a 304.
+    /// Renews the entries that the origin has confirmed with a 304. `renewals` has those of other jobs.
     func renew(
         _ stale: FoundFile, _ asking: Asking, _ job: ImageJob, _ response: ResponseFacts, _ flight: FlightHold?,
-        _ turn: inout Turn
+        in renewals: OrderBook, _ turn: inout Turn
     ) {
         let retrieval = job.retrieval
         let entry = stale.file.entry
         let origin = OriginFacts(response, confirming: entry, retrieval, now: cache.now)
         var renewal = retrieval.renewal(by: origin, now: cache.now)
         renewal.lastModified = response.lastModified
-        renewal.freshness = retrieval.freshness(of: origin, retrieval.wantsOriginal ? HeaderLines(nil) : entry.ownLines)
         var ending = ImageEnding(retrieval, asked: job.asked, .revalidated, .file(stale.file), origin: origin)
         ending.flight = flight
         ending.facts.response = response
@@ -60,11 +59,19 @@ extension KingfisherManager {
             return giveRenewed(job, ending, stale, nil, &turn)
         }
         do throws(KingfisherError) {
-            let others = retrieval.keysOnDisk.filter { $0 != entry.key }
-            let order = StoreOrder(
-                .renew(try place.entries(confirmedWith: entry, among: others), renewal), to: place)
-            ending.renewal = (order, asking)
-            turn.store([order], urgent: !retrieval.options.batchesStores)
+            let keys = Set(([retrieval] + job.variants).flatMap(\.keysOnDisk)).subtracting([entry.key])
+            var group: [StoreOrder] = []
+            for entry in try place.entries(confirmedWith: entry, among: keys) {
+                var own = renewal
+                own.freshness = retrieval.freshness(
+                    of: origin, entry.key.isOriginal ? HeaderLines(nil) : entry.ownLines)
+                let ordered = try renewals.order(for: entry.key, in: place) { .renew([entry], own) }
+                guard let ordered else { continue }
+                ending.renewals.append(ordered.order)
+                if ordered.isNew { group.append(ordered.order) }
+            }
+            ending.confirmed = asking
+            turn.store(group, urgent: !retrieval.options.batchesStores)
             job.wait(forStoresOf: ending, &turn)
         } catch {
             giveRenewed(job, ending, stale, error, &turn)
@@ -74,16 +81,14 @@ extension KingfisherManager {
     /// Repeats the request without its condition.
     func askWhole(_ job: ImageJob, _ asking: Asking, _ turn: inout Turn) {
         var again = asking
-        again.isUnconditional = true
+        (again.isUnconditional, again.moment) = (true, nil)
         if job.enter(.fetching(again)) { turn.jobs.append(job) }
     }
 
-    /// Continues when the renewal has been written to the index, or has failed.
-    func conclude(
-        _ renewal: StoreOrder, _ asking: Asking, _ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn
-    ) {
+    /// Continues when the renewals have been written to the index, or have failed. The first one decides.
+    func conclude(_ ending: ImageEnding, confirming asking: Asking, _ job: ImageJob, _ turn: inout Turn) {
         guard let stale = asking.stale else { return }
-        switch renewal.outcome {
+        switch ending.renewals.first?.outcome {
         case .success(nil)?, nil:
             // The confirmed entry no longer exists.
             askWhole(job, asking, &turn)
@@ -100,7 +105,7 @@ extension KingfisherManager {
         let retrieval = ending.retrieval
         retrieval.options.confirmed?.insert(retrieval.original)
         if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(job, refusal, &turn) }
-        if job.variants.isEmpty, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
+        if !job.makesVariants, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
             var ending = ending
             if let problem { ending.facts.storing.disk = .failed(problem) }
             return turn.end(job, .success(ending.result(.file(stale.file))))

@@ -30,6 +30,13 @@ extension KingfisherManager {
         job.wait(forStoresOf: ending, &turn)
     }
 
+    /// Orders the store of an original before anything is made of it: it is committed as soon as it is whole.
+    func orderOriginal(of image: DownloadedImage, _ ending: inout ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
+        let isUrgent = !ending.retrieval.options.batchesStores
+        if isUrgent { ending.holdStores() }
+        turn.store(keepOriginal(of: image, &ending, job), urgent: isUrgent)
+    }
+
     private func deliverEarly(_ ending: ImageEnding, _ job: ImageJob, _ turn: Turn) {
         if ending.retrieval.options.waitForCache || job.isDelivered { return }
         do throws(KingfisherError) {
@@ -42,7 +49,11 @@ extension KingfisherManager {
     }
 
     /// Orders the store of the original, once for all jobs that share it. Returns the new stores.
-    func keepOriginal(of image: DownloadedImage, _ ending: inout ImageEnding, _ job: ImageJob) -> [StoreOrder] {
+    private func keepOriginal(
+        of image: DownloadedImage, _ ending: inout ImageEnding, _ job: ImageJob
+    ) -> [StoreOrder] {
+        if ending.hasOrderedOriginal { return [] }
+        ending.hasOrderedOriginal = true
         let retrieval = ending.retrieval
         var group = keepServed(job)
         guard retrieval.keepsOriginal, image.isKept, retrieval.mayStore(ending.origin, now: cache.now) else {
@@ -105,6 +116,9 @@ extension KingfisherManager {
                 var facts = retrieval.facts(
                     format: format, pixels: pixels, origin: origin, original: digest, own: own, now: now)
                 facts.isMadeHere = ending.isMadeHere
+                facts.arrival = ending.arrived.map {
+                    OriginalArrival(at: $0, isStored: ending.original?.order != nil)
+                }
                 if let bytes { return try retrieval.cache.order(bytes, retrieval.target, facts) }
                 guard case .file(let file) = ending.content else { return nil }
                 return .keep(file.entry, as: retrieval.target, facts)
@@ -151,15 +165,13 @@ extension KingfisherManager {
     /// Delivers the image when its stores have ended.
     func conclude(_ ending: consuming ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
         share(ending, job)
-        if let (order, asking) = ending.renewal { return conclude(order, asking, ending, job, &turn) }
-        if !ending.parts.isEmpty { return concludeParts(ending, job, &turn) }
-        let stored = note(&ending)
-        if stored == nil, let derivation = ending.derivation, !derivation.isAgain, ending.target?.order != nil,
-            ending.facts.storing.diskError == nil
+        if let asking = ending.confirmed { return conclude(ending, confirming: asking, job, &turn) }
+        if let derivation = ending.derivation, !derivation.isAgain,
+            ending.target?.isOutdated == true || ending.parts.contains(where: { $0.target?.isOutdated == true })
         {
             return deriveAgain(job, derivation, ending)
         }
-        end(job, ending, stored, &turn)
+        end(job, ending, &turn)
     }
 
     /// Notes the outcomes of the stores. Returns the file of the requested image, if it is stored.
@@ -179,38 +191,38 @@ extension KingfisherManager {
     }
 
     /// Ends a job with the images that were made together.
-    private func concludeParts(_ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
-        let results = ending.parts.map { part in
-            var part = part
-            let stored = note(&part)
-            return Result { () throws(KingfisherError) in
-                let result = try result(of: part, stored: stored)
-                remember(part, result)
-                return result
-            }
-        }
+    private func endParts(_ job: ImageJob, _ ending: ImageEnding, _ turn: inout Turn) {
+        let results = ending.parts.map { part in Result { () throws(KingfisherError) in try concluded(part) } }
         job.state.withLock { $0.results = results }
         // The recipient reads all results; this one only ends the job.
         if let first = results.first { turn.end(job, first) }
     }
 
-    private func end(_ job: ImageJob, _ ending: ImageEnding, _ stored: StoredFile?, _ turn: inout Turn) {
+    /// Returns the result of an image whose stores have ended, and puts it into memory.
+    private func concluded(_ ending: consuming ImageEnding) throws(KingfisherError) -> RetrieveImageResult {
+        let stored = note(&ending)
+        let result = try result(of: ending, stored: stored)
+        remember(ending, result)
+        // The image is stored, and the run that requires the remote ends.
+        if let problem = ending.retrieval.originals.remotes?.presentProblem { throw problem }
+        return result
+    }
+
+    private func end(_ job: ImageJob, _ ending: consuming ImageEnding, _ turn: inout Turn) {
+        if !ending.parts.isEmpty { return endParts(job, ending, &turn) }
         // The recipient may already have its result, so that a failed store needs another way to be reported.
         if job.isDelivered {
+            _ = note(&ending)
             if !job.isCancelled, let error = ending.facts.storing.diskError {
                 ending.retrieval.cache.tellFailedStore(ending.retrieval.target, error)
             }
             return _ = job.deliver()
         }
-        turn.end(
-            job,
-            Result { () throws(KingfisherError) in
-                let result = try result(of: ending, stored: stored)
-                remember(ending, result)
-                // The image is stored, and the run that requires the remote ends.
-                if let problem = ending.retrieval.originals.remotes?.presentProblem { throw problem }
-                return result
-            })
+        do throws(KingfisherError) {
+            turn.end(job, .success(try concluded(ending)))
+        } catch {
+            turn.end(job, .failure(error))
+        }
     }
 
     /// Makes the result, with the stored file open. The files of a batch stay closed unless they are exported. If
@@ -275,7 +287,7 @@ extension KingfisherManager {
                         where: retrieval.accepts)
                     if let newer { newer.cache.noteHit(newer) }
                     guard let newer, newer.isFresh, newer.file.entry.object.digest != derivation.digest else {
-                        return end(job, ending, nil, &turn)
+                        return end(job, ending, &turn)
                     }
                     derive(
                         job,

@@ -7,8 +7,8 @@ extension KingfisherManager {
     /// Retrieves several images of one source, in the order of the options. Each equals the result of `retrieveImage`
     /// alone.
     ///
-    /// The source is asked at most once. Common decoding, and the common first steps of the processors, are done once.
-    /// The rest runs in parallel.
+    /// The source is asked at most once for all images that would be asked for with the same request. Common decoding, and
+    /// the common first steps of the processors, are done once. The rest runs in parallel.
     public func retrieveVariants(
         of source: Source, options: [KingfisherOptions]
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
@@ -40,21 +40,46 @@ extension KingfisherManager {
     }
 }
 
+/// What a look-up leaves to do for an image. Images of one original with equal wishes are fetched and made together.
+enum JointWish: Equatable {
+    /// It is made from a cached original.
+    case making(Digest)
+    /// The remotes or the source are asked, with this condition.
+    case asking(RequestCondition?, remotes: Bool)
+    /// An alternative may replace what was refused.
+    case refused
+
+    /// Nil for an image with nothing in common with others: an expired file that is served.
+    init?(_ found: Retrieval.Found) {
+        switch found.decision {
+        case .serveStale(let file, _) where file.entry.key == found.retrieval.target: return nil
+        case .make(let file), .serveStale(let file, _): self = .making(file.entry.object.digest)
+        case .ask(let stale, let remotes):
+            let own = stale.flatMap { $0.isBorrowed ? nil : $0 }
+            self = .asking(own.flatMap { found.retrieval.condition(of: $0.entry) }, remotes: remotes)
+        case .fail: self = .refused
+        case .need, .serveFromMemory, .serve: return nil
+        }
+    }
+}
+
 /// Several images of one source.
 ///
-/// Cached images are taken as they are, and then those that a remote has. Of the others, those with the same bytes and
-/// the same decoding are made together, and each of the rest alone.
+/// Each is looked up as one image is, and cached ones are taken as they are. Then come those that a remote has. Of the
+/// others, those that ask for the same original in the same way are fetched together, and those with the same decoding are
+/// made together.
 extension KingfisherManager {
     /// Looks for the images of a job, and starts jobs for those that are not cached.
     func split(_ job: ImageJob, _ retrievals: [Retrieval], _ turn: inout Turn) {
         var split = Split(retrievals.count)
-        var together: [Int] = []
         for (place, retrieval) in retrievals.enumerated() {
             do throws(KingfisherError) {
-                if let found = try cachedImage(retrieval) {
-                    split.results[place] = .success(found)
-                } else if retrieval.canShareDecoding(with: together.first.map { retrievals[$0] }) {
-                    together.append(place)
+                let found = try retrieval.look(asksRemotes: asksRemotes(retrieval))
+                if let image = try cachedImage(found) {
+                    split.results[place] = .success(image)
+                } else if let wish = JointWish(found) {
+                    split.add(
+                        place, wish, isStale: found.sight.file?.entry.key == found.retrieval.target, of: retrievals)
                 } else {
                     split.add([place]) { ImageJob(self, retrieval, for: job, number: $0) }
                 }
@@ -63,15 +88,7 @@ extension KingfisherManager {
             }
         }
         cache.alreadyOpen?.writeReadsSoon()
-        if let first = together.first, asksRemotes(retrievals[first]) {
-            for place in together {
-                split.add([place]) {
-                    ImageJob(self, retrievals[place], .oneOfRemotes, for: job, number: $0, asking: Asking())
-                }
-            }
-        } else {
-            split.add(together: together, of: retrievals, for: job)
-        }
+        for group in split.groups { split.start(group, of: retrievals, for: job) }
         guard job.enter(.split(split)) else { return }
         if split.jobs.isEmpty { land([], of: job, retrievals, &turn) } else { start(split.jobs) }
     }
@@ -81,9 +98,11 @@ extension KingfisherManager {
         let next = job.split { split, state -> [ImageJob]? in
             for image in ended { split.take(image) }
             guard split.open == 0 else { return nil }
-            let missed = state.isCancelled ? [] : split.missed.sorted()
-            (split.missed, split.jobs, split.places) = ([], [], [])
-            split.add(together: missed, of: retrievals, for: job)
+            (split.jobs, split.places) = ([], [])
+            for group in split.groups where !state.isCancelled {
+                split.add(together: group, where: split.missed.contains, of: retrievals, for: job)
+            }
+            split.missed = []
             return split.jobs
         }
         for image in ended { job.countAttempts(image.job.attempts) }
@@ -105,148 +124,74 @@ extension ImageJob: ImageRecipient {
 }
 
 extension Split {
-    /// Adds the job that makes images together.
-    fileprivate mutating func add(together places: [Int], of retrievals: [Retrieval], for job: ImageJob) {
-        guard let first = places.first.map({ retrievals[$0] }) else { return }
-        let original = Retrieval(first.source, first.box.ofOriginal, job.manager.cache, pin: first.pin)
-        add(places) { number in
-            ImageJob(job.manager, original, .together(places.map { retrievals[$0] }), for: job, number: number)
-        }
-    }
-}
-
-/// The bytes that several images are made from.
-struct VariantOriginal: Sendable {
-    let bytes: [UInt8]
-    let format: ImageFormat
-    let digest: Digest
-    /// Whether the images may be stored.
-    var isStored = true
-    /// The count of removals of the original's cache when it was found; nil for one that was just fetched.
-    var removals: UInt64?
-}
-
-/// Making several images from the same bytes.
-extension KingfisherManager {
-    func makeVariants(of image: DownloadedImage, _ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
-        var ending = ending
-        let group = keepOriginal(of: image, &ending, job)
-        do throws(KingfisherError) {
-            let original = VariantOriginal(
-                bytes: try image.bytes.load(), format: image.format, digest: try image.digest(stored: ending.original),
-                isStored: image.isKept)
-            makeVariants(of: original, ending, group, job, &turn)
-        } catch {
-            turn.store(group, urgent: !ending.retrieval.options.batchesStores)
-            fail(job, error, &turn)
-        }
+    /// Adds an image to the group of those that it is fetched and made with.
+    fileprivate mutating func add(_ place: Int, _ wish: JointWish, isStale: Bool, of retrievals: [Retrieval]) {
+        let group =
+            groups.firstIndex { $0.wish == wish && retrievals[$0.places[0]].asks(like: retrievals[place]) }
+            ?? groups.endIndex
+        if group == groups.endIndex { groups.append(Group(wish: wish)) }
+        groups[group].places.append(place)
+        if isStale { groups[group].areStale = true }
     }
 
-    /// Makes the variants from an original in memory.
-    func makeVariants(of original: RetrieveImageResult, _ job: ImageJob) {
-        let retrieval = job.retrieval
-        let removals = retrieval.originals.memory.removals
-        // The parts have the images; the ending of them all has none.
-        var ending = ImageEnding(
-            retrieval, asked: job.asked, .derived, .failure(retrieval.absence(nil, now: cache.now)),
-            origin: original.origin(for: retrieval))
-        ending.facts.attempts = job.attempts
-        if retrieval.options.notesOriginal, let known = original.original {
-            (ending.facts.original, ending.facts.originalBytes) = (known.digest, known.bytes ?? original.facts.bytes)
+    /// Adds the jobs that a group begins with.
+    fileprivate mutating func start(_ group: Group, of retrievals: [Retrieval], for job: ImageJob) {
+        let processed = group.places.filter { retrievals[$0].target != retrievals[$0].original }
+        guard case .asking(_, remotes: true) = group.wish, group.places.count > 1, !processed.isEmpty else {
+            return add(together: group, where: { _ in true }, of: retrievals, for: job)
         }
-        ending.facts.measures = original.originalMeasures
-        guard job.enter(.making(.body(ending))) else { return }
-        let work = WorkerTask { [self, ending] turn in
-            do throws(KingfisherError) {
-                let bytes = try original.loadData()
-                let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
-                let found = VariantOriginal(
-                    bytes: bytes, format: original.facts.format, digest: digest, removals: removals)
-                makeVariants(of: found, ending, [], job, &turn)
-            } catch {
-                fail(job, error, &turn)
+        for place in processed {
+            add([place]) {
+                ImageJob(job.manager, retrievals[place], .oneOfRemotes, for: job, number: $0, asking: Asking())
             }
         }
-        StoreWorkers.shared.add([work])
+        missed.formUnion(Set(group.places).subtracting(processed))
     }
 
-    /// Makes the variants, and stores them with the stores of `group`.
-    func makeVariants(
-        of original: VariantOriginal, _ ending: ImageEnding, _ group: [StoreOrder], _ job: ImageJob,
-        _ turn: inout Turn
+    /// Adds the job that makes images of a group together. One alone is an image like any other.
+    fileprivate mutating func add(
+        together group: Group, where isWanted: (Int) -> Bool, of retrievals: [Retrieval], for job: ImageJob
     ) {
-        var (ending, group) = (ending, group)
-        let retrieval = ending.retrieval
-        let known = job.variants.map { sameResult(of: original.digest, $0) }
-        let missing = job.variants.indices.filter { known[$0] == nil }
-        let results = VariantMaker.make(missing.map { job.variants[$0] }, of: original.bytes, original.format)
-        var made = results[...]
-        ending.holdStores()
-        let isKept =
-            original.isStored
-            && (original.removals == nil || !isRemoved(retrieval.original, since: original.removals, retrieval))
-        ending.parts = zip(job.variants, known).map { variant, known in
-            var variant = variant.of(representation: retrieval.target.representation)
-            if !isKept { variant = variant.unstored }
-            var part = ImageEnding(
-                variant, asked: variant, known == nil ? ending.way.ofResults : .disk,
-                known.map { .file($0) } ?? ImageEnding.Content(made.removeFirst()), origin: ending.origin)
-            part.facts = ending.facts
-            part.original = ending.original
-            part.isOfHashedBytes = ending.isOfHashedBytes
-            if case .processed(let image) = part.content {
-                part.facts.warn(image.warnings)
-                if image.warnings.contains(where: \.isDamage) { part.retrieval = part.retrieval.unstored }
-            }
-            group += keepTarget(of: &part, in: nil) { _ in original.digest }
-            return part
-        }
-        turn.store(group, urgent: !retrieval.options.batchesStores)
-        job.wait(forStoresOf: ending, &turn)
-    }
-}
-
-extension ImageEnding.Content {
-    fileprivate init(_ made: Result<ProcessedImage, KingfisherError>) {
-        switch made {
-        case .success(let image): self = .processed(image)
-        case .failure(let error): self = .failure(error)
+        let places = group.places.filter(isWanted)
+        guard let first = places.first.map({ retrievals[$0] }) else { return }
+        if group.places.count == 1 { return add(places) { ImageJob(job.manager, first, for: job, number: $0) } }
+        let wanted = places.map { retrievals[$0] }
+        let box = first.box.ofOriginal(isStored: wanted.contains(where: \.keepsOriginal))
+        let original = Retrieval(first.source, box, job.manager.cache, pin: first.pin)
+        add(places) { number in
+            ImageJob(
+                job.manager, original, .together(wanted, areStale: group.areStale), for: job, number: number)
         }
     }
 }
 
 extension Retrieval {
-    /// Returns whether both need the same bytes and the same decoding. Unprocessed images need no decoding.
-    fileprivate func canShareDecoding(with other: Retrieval?) -> Bool {
-        guard !options.processor.identifier.isEmpty else { return false }
-        return other.map { options.processing == $0.options.processing && hasSameOriginal(as: $0) } ?? true
-    }
-
-    private func hasSameOriginal(as other: Retrieval) -> Bool {
-        guard original == other.original, pin == other.pin, cache === other.cache, originals === other.originals else {
-            return false
-        }
+    /// Whether both ask for the same original in the same way, and keep it as long.
+    fileprivate func asks(like other: Retrieval) -> Bool {
+        guard original == other.original, pin == other.pin, cache === other.cache, originals === other.originals,
+            options.forceRefresh == other.options.forceRefresh, options.revalidate == other.options.revalidate,
+            options.onlyFromCache == other.options.onlyFromCache, options.offline == other.options.offline,
+            options.cacheMemoryOnly == other.options.cacheMemoryOnly,
+            options.cachePolicy == other.options.cachePolicy,
+            options.diskCacheExpiration == other.options.diskCacheExpiration,
+            options.staleIfError == other.options.staleIfError, box.download.isAlike(other.box.download)
+        else { return false }
         guard case .network(let resource) = source else { return true }
         let requests = [options.request, other.options.request]
         if requests.contains(where: { $0.redirectHandler != nil && $0.redirectHandler?.cacheIdentity == nil }) {
             return false
         }
         let digests = requests.map { RequestIdentity.digest(resource.downloadURL, $0) }
-        return digests[0] == digests[1] && box.download.isAlike(other.box.download)
+        return digests[0] == digests[1]
     }
 }
 
-extension RetrievalWay {
-    /// The way of the results that are made of an original that came this way.
-    fileprivate var ofResults: RetrievalWay { [.fetched, .remote, .stale, .pinned].contains(self) ? self : .derived }
-}
-
 extension OptionsBox {
-    /// The options for the original of the variants.
-    fileprivate var ofOriginal: OptionsBox {
+    /// The options for the original of several images.
+    fileprivate func ofOriginal(isStored: Bool) -> OptionsBox {
         with { options in
             options.takeOriginal()
-            options.cacheMemoryOnly = options.cacheMemoryOnly || !options.cacheOriginalImage
+            options.cacheMemoryOnly = !isStored
             options.waitForCache = true
         }
     }

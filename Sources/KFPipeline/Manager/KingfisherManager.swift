@@ -60,15 +60,20 @@ public final class KingfisherManager: Sendable {
     func cachedImage(_ retrieval: Retrieval) throws(KingfisherError) -> RetrieveImageResult? {
         if let problem = retrieval.options.overlayProblem { throw problem }
         guard !retrieval.options.forceRefresh, !retrieval.asksOrigin else { return nil }
-        let found = try retrieval.look(asksRemotes: asksRemotes(retrieval))
+        return try cachedImage(try retrieval.look(asksRemotes: asksRemotes(retrieval)))
+    }
+
+    /// Returns the image that a look-up found, if nothing is left to do for it.
+    func cachedImage(_ found: Retrieval.Found) throws(KingfisherError) -> RetrieveImageResult? {
+        let retrieval = found.retrieval
         switch found.decision {
-        case .serveFromMemory(let image): return found.retrieval.result(image)
+        case .serveFromMemory(let image): return retrieval.result(image)
         case .serve(let file):
             file.cache.noteHit(file, waits: true)
-            return found.retrieval.result(file.way, file.file)
+            return retrieval.result(file.way, file.file)
         case .serveStale(let file, renews: false)
-        where retrieval.options.offline && file.entry.key == found.retrieval.target:
-            return found.retrieval.result(.stale, file.file)
+        where retrieval.options.offline && file.entry.key == retrieval.target:
+            return retrieval.result(.stale, file.file)
         case .fail(let error) where error.isLeftOut: throw error
         default: return nil
         }
@@ -160,8 +165,14 @@ public final class KingfisherManager: Sendable {
         var options = job.asked.options
         options.request = request
         let retrieval = Retrieval(source, OptionsBox(identified(options)), cache, pin: job.asked.pin)
+        let variants = job.askedVariants.map { asked in
+            var options = asked.options
+            options.request = request
+            return Retrieval(source, OptionsBox(identified(options)), cache, pin: asked.pin)
+        }
         job.state.withLock { state in
             state.retrieval = retrieval
+            state.variants = variants
             (state.hasLooked, state.hasAskedRemotes, state.timesStored, state.retried) = (false, false, 0, 0)
         }
         job.enter(.looking)

@@ -16,8 +16,9 @@ package final class ImageJob: WorkWaiter {
         case oneOfRemotes
         /// Several images of one source, each in its own way.
         case several([Retrieval])
-        /// Several images that are made together. The image of the job itself is their original.
-        case together([Retrieval])
+        /// Several images that are made together. The image of the job itself is their original. `areStale`: whether any
+        /// of them is on the disk, expired.
+        case together([Retrieval], areStale: Bool)
     }
 
     /// What a job waits for. A cancellation ends the wait.
@@ -39,6 +40,8 @@ package final class ImageJob: WorkWaiter {
         fileprivate(set) var isCancelled = false
         /// The source that is tried, with its options and keys.
         var retrieval: Retrieval
+        /// The images that are made together of an alternative source.
+        var variants: [Retrieval]?
         /// Whether the caches have been searched for it, and whether the remotes have been asked.
         var hasLooked = false
         var hasAskedRemotes = false
@@ -99,9 +102,30 @@ package final class ImageJob: WorkWaiter {
                 hasLooked: asking != nil || served != nil))
     }
 
-    /// The images that are made together.
+    /// The images that are made together, as the call asked for them.
+    var askedVariants: [Retrieval] {
+        if case .together(let retrievals, _) = wanted { retrievals } else { [] }
+    }
+
+    /// The images that are made together: of the source that is tried, in the representation that is selected.
     var variants: [Retrieval] {
-        if case .together(let retrievals) = wanted { retrievals } else { [] }
+        guard case .together(let asked, _) = wanted else { return [] }
+        let (variants, representation) = state.withLock { ($0.variants ?? asked, $0.retrieval.target.representation) }
+        return variants.map { $0.of(representation: representation) }
+    }
+
+    /// Whether several images are made together.
+    var makesVariants: Bool {
+        if case .together = wanted { true } else { false }
+    }
+
+    /// The first of them that is on the disk, expired; its original is not. Blocks.
+    func staleVariant() throws(KingfisherError) -> FoundFile? {
+        guard case .together(_, areStale: true) = wanted else { return nil }
+        for variant in variants {
+            if let found = try variant.ownFile() { return found }
+        }
+        return nil
     }
 
     /// Whether the job is over when no remote has the image.

@@ -118,6 +118,11 @@ struct ImageEnding: Sendable {
             case .failed(let error): .failure(error)
             }
         }
+
+        /// Whether the image was not stored, because its original had been replaced.
+        var isOutdated: Bool {
+            if case .success(nil)? = outcome { true } else { false }
+        }
     }
 
     /// The retrieval, including the changes that depend on the response.
@@ -133,12 +138,16 @@ struct ImageEnding: Sendable {
     var flight: FlightHold?
     /// The cached file that the image is made from; nil for a download.
     var derivation: Derivation?
+    /// When the image or its original came from its source or a remote; nil for a cached file.
+    var arrived: Timestamp?
     /// The images that are made together of this one.
     var parts: [ImageEnding] = []
     var original: Ordered?
+    var hasOrderedOriginal = false
     var target: Ordered?
-    /// The renewal of the confirmed entry, and the terms on which its source was asked.
-    var renewal: (order: StoreOrder, asking: Asking)?
+    /// The terms on which the source was asked that has confirmed the stale entry, and the renewals of that and of others.
+    var confirmed: Asking?
+    var renewals: [StoreOrder] = []
     /// The tokens that make removals in both caches wait until everything is stored.
     private var tokens: (target: StoresUnderWay.Token, original: StoresUnderWay.Token?)?
 
@@ -154,7 +163,7 @@ struct ImageEnding: Sendable {
 
     /// All stores that the result waits for.
     var orders: [StoreOrder] {
-        [original?.order, target?.order, renewal?.order].compactMap { $0 } + parts.compactMap { $0.target?.order }
+        [original?.order, target?.order].compactMap { $0 } + renewals + parts.compactMap { $0.target?.order }
     }
 
     /// Makes removals wait until this value is gone.
@@ -178,8 +187,17 @@ struct Split: Sendable {
     var places: [[Int]] = []
     /// The number of jobs that have not ended.
     var open = 0
-    /// The images to be made together that no remote has.
-    var missed: [Int] = []
+    /// The images that are fetched and made together.
+    var groups: [Group] = []
+    /// Those of them that no remote has.
+    var missed: Set<Int> = []
+
+    struct Group: Sendable {
+        let wish: JointWish
+        var places: [Int] = []
+        /// Whether any of them is on the disk, expired.
+        var areStale = false
+    }
 
     init(_ count: Int) { results = Array(repeating: nil, count: count) }
 
@@ -196,7 +214,7 @@ struct Split: Sendable {
         if image.job.endsAfterRemotes, case .failure(let error) = image.result, !error.isCancellation,
             !error.isCacheFailure
         {
-            missed += places
+            missed.formUnion(places)
         } else {
             for (place, result) in zip(places, image.results) { results[place] = result }
         }

@@ -4,7 +4,7 @@ import KFStorage
 import KFSystem
 import Synchronization
 
-/// Work for a worker thread: checking, processing or staging an image.
+/// Work for a worker thread: checking and staging an image, or making one.
 protocol StoreWork: AnyObject, Sendable {
     /// Runs the work, once. It blocks and computes, and adds what follows from it to the turn.
     func run(_ turn: inout Turn)
@@ -19,10 +19,14 @@ final class WorkerTask: StoreWork {
     func run(_ turn: inout Turn) { body(&turn) }
 }
 
-/// The worker threads that check, process and stage images, one per processor. They hand their results to the index in
-/// arrays.
+/// The worker threads, one per processor. They hand their results to the index in arrays.
 final class StoreWorkers: Sendable {
+    /// The workers that check and stage what has arrived.
     static let shared = StoreWorkers(width: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+
+    /// The workers that decode, process and encode. An original that arrives does not wait for them: it is committed as
+    /// soon as it is whole, so that a kill loses no more than is on its way.
+    static let makers = StoreWorkers(width: sysconf(Int32(_SC_NPROCESSORS_ONLN)), gathers: false)
 
     /// The look-up threads, for short calls that block on files and the index and must not wait behind a decode.
     static let blocking = WorkerPool(label: "kf.look", width: 4)
@@ -37,10 +41,12 @@ final class StoreWorkers: Sendable {
     private static let longest = Duration.milliseconds(5)
 
     private let width: Int
+    /// Whether the results of several works are handed on together. What takes long does not wait for others.
+    private let gathers: Bool
     private let queue = DispatchQueue(label: "kf.store", attributes: .concurrent)
     private let state = Mutex(State())
 
-    init(width: Int) { self.width = max(1, width) }
+    init(width: Int, gathers: Bool = true) { (self.width, self.gathers) = (max(1, width), gathers) }
 
     /// Adds work, and returns at once. The queue is unbounded: callers bound the work in flight.
     func add(_ works: [any StoreWork]) {
@@ -63,7 +69,7 @@ final class StoreWorkers: Sendable {
                 continue
             }
             work.run(&turn)
-            if turn.stores >= Self.mostStores || turn.isOlder(than: Self.longest) { turn.flush() }
+            if !gathers || turn.stores >= Self.mostStores || turn.isOlder(than: Self.longest) { turn.flush() }
         }
     }
 

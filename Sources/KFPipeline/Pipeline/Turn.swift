@@ -15,7 +15,7 @@ package struct EndedImage: Sendable {
     package var results: [Result<RetrieveImageResult, KingfisherError>] {
         switch job.wanted {
         case .one, .oneOfRemotes: return [result]
-        case .several(let retrievals), .together(let retrievals):
+        case .several(let retrievals), .together(let retrievals, _):
             let results = job.state.withLock { $0.results }
             return results.isEmpty ? retrievals.map { _ in result } : results
         }

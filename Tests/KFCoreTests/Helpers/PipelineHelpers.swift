@@ -54,11 +54,14 @@ final class BlockedWorkers: Sendable {
     private init(_ claim: WorkerClaim?, isOfLookUps: Bool) {
         self.claim = Mutex(claim)
         // `StoreWorkers.blocking` has four threads.
-        width = isOfLookUps ? 4 : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let processors = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        width = isOfLookUps ? 4 : 2 * processors
         if isOfLookUps {
             for _ in 0..<width { StoreWorkers.blocking.submit { [self] in occupy() } }
         } else {
-            StoreWorkers.shared.add((0..<width).map { _ in WorkerTask { [self] _ in occupy() } })
+            for workers in [StoreWorkers.shared, .makers] {
+                workers.add((0..<processors).map { _ in WorkerTask { [self] _ in occupy() } })
+            }
         }
     }
 
