@@ -74,7 +74,7 @@ extension EndToEnd {
             let page = try await report()
             let day = Date().formatted(.iso8601.year().month().day())
             #expect(page.contains("\(long)?…<small>@resize:20x20,none</small>") && !page.contains("secret"))
-            #expect(page.contains("200×150 · png · 22.1 KiB · ") && page.contains(">\(day)</time>"), "\(day)")
+            #expect(page.contains("200×150 · png · 22.1 KiB</p>") && page.contains(">\(day)</time>"), "\(day)")
             #expect(!page.contains("text-overflow") && page.contains("width=device-width"))
             #expect(page.contains("max-width: 640px") && page.contains("prefers-color-scheme: dark"))
             let selected = try await report("--processor", "resize:20x20")

@@ -64,9 +64,13 @@ struct HintTests {
         let size = try FileManager.default.attributesOfItem(atPath: lock)[.size] as? Int ?? 0
         #expect(size > 4096 + 2 << 20 && size <= 4096 + 8 << 20)
         // Places of images that left the cache are taken first.
-        for name in names { results.add(7, of: name &+ 1) { _ in false } }
-        #expect(names.count { results[$0 &+ 1] == 7 } > 60_000)
-        #expect(try FileManager.default.attributesOfItem(atPath: lock)[.size] as? Int == size)
+        let isNew = { (number: Int64) in number > names.count }
+        for (number, name) in names.enumerated() {
+            results.add(Int64(names.count + number + 1), of: name &+ 1, unless: isNew)
+        }
+        #expect(names.enumerated().allSatisfy { results[$1 &+ 1] == Int64(names.count + $0 + 1) })
+        let later = try FileManager.default.attributesOfItem(atPath: lock)[.size] as? Int ?? 0
+        #expect(later <= 4096 + 8 << 20)
     }
 
     @Test("No image of many is forgotten")
