@@ -153,7 +153,7 @@ kf_status kf_png_reader_damage(const kf_png_reader *reader) {
 }
 
 kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
-    static const png_byte skipped[] = "tEXt\0zTXt\0iTXt\0eXIf\0sPLT\0hIST\0pCAL\0sCAL\0tIME\0bKGD\0pHYs\0oFFs";
+    static const png_byte skipped[] = "tEXt\0zTXt\0iTXt\0eXIf\0sPLT\0hIST\0pCAL\0sCAL\0tIME\0bKGD\0pHYs\0oFFs\0iCCP";
     png_structp png = reader->png;
     png_infop info = reader->info;
     if (setjmp(png_jmpbuf(png))) return reader->status;
@@ -163,7 +163,7 @@ kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
     png_set_crc_action(png, reader->tolerant ? PNG_CRC_QUIET_USE : PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
     /* The caller checks its own limits; libpng's limit of the sides is set to its maximum. */
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
-    /* The limit for an ICC profile and other compressed chunks after inflation. */
+    /* The limit for compressed chunks after inflation. */
     png_set_chunk_malloc_max(png, 8 << 20);
     png_set_chunk_cache_max(png, 128);
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, skipped, (int)(sizeof skipped / 5));
@@ -189,16 +189,6 @@ kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
     header->height = png_get_image_height(png, info);
     header->channels = png_get_channels(png, info);
     header->depth = png_get_bit_depth(png, info);
-    header->icc = NULL;
-    header->icc_length = 0;
-    png_charp name;
-    png_bytep profile;
-    int compression;
-    png_uint_32 length;
-    if (png_get_iCCP(png, info, &name, &compression, &profile, &length) == PNG_INFO_iCCP) {
-        header->icc = profile;
-        header->icc_length = length;
-    }
     return KF_OK;
 }
 

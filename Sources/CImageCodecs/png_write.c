@@ -96,9 +96,10 @@ kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output
     png_set_compression_level(png, output->level);
     if (output->palette != NULL) set_palette(writer, output);
     if (output->icc_length > 0) {
-        /* A profile that libpng rejects is omitted; it must not fail the picture. */
+        /* A profile that libpng refuses is a warning, and then missing. */
         png_set_benign_errors(png, 1);
         png_set_iCCP(png, info, "icc", PNG_COMPRESSION_TYPE_BASE, output->icc, output->icc_length);
+        if (!png_get_valid(png, info, PNG_INFO_iCCP)) return KF_UNSUPPORTED;
     }
     set_metadata(writer, output);
     png_write_info(png, info);
@@ -115,7 +116,8 @@ kf_status kf_png_writer_rows(kf_png_writer *writer, const uint8_t *rows, size_t 
 
 kf_status kf_png_writer_finish(kf_png_writer *writer, kf_bytes *bytes) {
     if (setjmp(png_jmpbuf(writer->png))) return writer->status;
-    png_write_end(writer->png, writer->info);
+    /* Without the facts, of which it would write some again. */
+    png_write_end(writer->png, NULL);
     bytes->bytes = writer->buffer.bytes;
     bytes->length = writer->buffer.length;
     return KF_OK;

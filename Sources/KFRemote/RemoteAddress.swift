@@ -88,7 +88,7 @@ struct RemoteURL {
         host = String(authority[..<(port ?? authority.endIndex)]).lowercased()
         if let port {
             let digits = authority[authority.index(after: port)...]
-            guard let number = UInt16(digits), number > 0, digits.first != "+" else {
+            guard let number = UInt16(digits, radix: 10), number > 0, digits.first != "+" else {
                 throw Self.invalid("\(name) has a wrong port")
             }
         }

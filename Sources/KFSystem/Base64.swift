@@ -4,7 +4,7 @@ package enum Base64 {
     /// The value of each byte as a digit; 64 if it is none.
     private static let values = {
         var values = [UInt8](repeating: 64, count: 256)
-        for (value, digit) in digits.enumerated() { values[Int(digit)] = UInt8(value) }
+        for (value, digit) in digits.enumerated() { values[Int(digit)] = UInt8(clamping: value) }
         return values
     }()
 
@@ -15,9 +15,11 @@ package enum Base64 {
             for group in 0..<length / 4 {
                 var word: UInt32 = 0
                 let left = bytes.count - group * 3
-                for place in 0..<3 { word = word << 8 | (place < left ? UInt32(bytes[group * 3 + place]) : 0) }
+                for place in 0..<3 {
+                    word = word << 8 | (place < left ? UInt32(clamping: bytes[group * 3 + place]) : 0)
+                }
                 for place in 0..<4 {
-                    let digit = digits[Int(word >> (18 - 6 * UInt32(place)) & 63)]
+                    let digit = digits[Int(word >> (18 - 6 * UInt32(clamping: place)) & 63)]
                     text.initializeElement(at: group * 4 + place, to: place > left ? UInt8(ascii: "=") : digit)
                 }
             }
@@ -48,7 +50,7 @@ package enum Base64 {
             func value(_ place: Int) -> UInt32 {
                 let value = place < count ? values[Int(text[place])] : 0
                 seen |= value
-                return UInt32(value)
+                return UInt32(clamping: value)
             }
             for group in 0..<text.count / 4 {
                 let place = group * 4

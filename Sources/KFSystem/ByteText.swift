@@ -20,8 +20,8 @@ package enum ByteText {
     package static func limit(_ count: Int64) -> String {
         let (unit, number) = short(count)
         if Double(number).map({ $0 * scale(unit) }) == Double(count) { return "\(number) \(units[unit])" }
-        for smaller in (0..<unit).reversed() where count % Int64(scale(smaller)) == 0 {
-            let exact = count / Int64(scale(smaller))
+        for smaller in (0..<unit).reversed() where count % Int64(clamping: scale(smaller)) == 0 {
+            let exact = count / Int64(clamping: scale(smaller))
             if exact < 10_000 { return "\(exact) \(units[smaller])" }
             break
         }
@@ -34,7 +34,7 @@ package enum ByteText {
         while unit < units.count - 1, Double(count) / scale(unit) >= (unit == 0 ? 1024 : 1023.5) { unit += 1 }
         guard unit > 0 else { return (0, "\(count)") }
         let value = Double(count) / scale(unit)
-        return (unit, value == value.rounded() ? "\(Int64(value))" : digits(value))
+        return (unit, value == value.rounded() ? "\(Int64(clamping: value))" : digits(value))
     }
 
     private static func scale(_ unit: Int) -> Double { Double(Int64(1) << (10 * Int64(unit))) }
@@ -43,8 +43,8 @@ package enum ByteText {
     package static func digits(_ value: Double) -> String {
         let decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0
         let scale = [1.0, 10, 100][decimals]
-        let scaled = Int64((value * scale).rounded())
+        let (scaled, unit) = (Int64(clamping: (value * scale).rounded()), Int64(clamping: scale))
         guard decimals > 0 else { return "\(scaled)" }
-        return "\(scaled / Int64(scale))." + (scaled % Int64(scale)).digits(decimals)
+        return "\(scaled / unit)." + (scaled % unit).digits(decimals)
     }
 }

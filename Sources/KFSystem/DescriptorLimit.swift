@@ -35,7 +35,7 @@ package enum DescriptorLimit {
     package static func shortage() -> Int? {
         let limit = kf_descriptor_limit(plenty)
         guard limit < plenty else { return nil }
-        var slots = (0..<Int32(limit)).map { pollfd(fd: $0, events: 0, revents: 0) }
+        var slots = (0..<Int32(clamping: limit)).map { pollfd(fd: $0, events: 0, revents: 0) }
         guard poll(&slots, nfds_t(slots.count), 0) >= 0 else { return limit < fewest ? limit : nil }
         let free = slots.count { $0.revents & Int16(POLLNVAL) != 0 }
         return free < fewest ? free : nil

@@ -18,7 +18,7 @@ package enum RawText {
                 result.append(scalar)
                 rest = rest.dropFirst(length)
             } else {
-                if let scalar = Unicode.Scalar(0x10ff00 + UInt32(first)) { result.append(scalar) }
+                if let scalar = Unicode.Scalar(0x10ff00 + UInt32(clamping: first)) { result.append(scalar) }
                 rest = rest.dropFirst()
             }
         }
@@ -40,7 +40,7 @@ package enum RawText {
     /// UTF-8.
     package static var commandLine: [String] {
         var words: [String] = []
-        while let word = kf_argument(Int32(words.count + 1)) { words.append(decode(word)) }
+        while let word = kf_argument(Int32(clamping: words.count + 1)) { words.append(decode(word)) }
         return words
     }
 
@@ -57,13 +57,13 @@ package enum RawText {
             guard !secret.isEmpty, text.suffix(secret.count).elementsEqual(secret),
                 text.count == secret.count || text.first == UInt8(ascii: "-")
             else { continue }
-            memset(text.baseAddress! + (text.count - secret.count + start), Int32(UInt8(ascii: "*")), count)
+            memset(text.baseAddress! + (text.count - secret.count + start), Int32(clamping: UInt8(ascii: "*")), count)
         }
     }
 
     /// Returns the invalid byte that a scalar stands for; nil for an ordinary scalar.
     package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
-        scalar.value >= 0x10ff80 ? UInt8(scalar.value - 0x10ff00) : nil
+        scalar.value >= 0x10ff80 ? UInt8(clamping: scalar.value - 0x10ff00) : nil
     }
 
     /// Returns whether the text contains only ordinary scalars, so that its UTF-8 is the original bytes.
@@ -104,7 +104,7 @@ package enum RawText {
 extension String {
     package func contains(byte: UInt8) -> Bool {
         let found = utf8.withContiguousStorageIfAvailable { bytes in
-            bytes.baseAddress.map { memchr($0, Int32(byte), bytes.count) != nil } ?? false
+            bytes.baseAddress.map { memchr($0, Int32(clamping: byte), bytes.count) != nil } ?? false
         }
         return found ?? utf8.contains(byte)
     }

@@ -221,7 +221,7 @@ private struct JSONReader {
             guard let byte, byte < 0x80, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
                 throw problem("expected four hexadecimal digits")
             }
-            code = code << 4 + UInt32(digit)
+            code = code << 4 + UInt32(clamping: digit)
             index += 1
         }
         return code

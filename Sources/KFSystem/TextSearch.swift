@@ -11,7 +11,7 @@ extension StringProtocol {
             guard let base = bytes.baseAddress else { return nil }
             var start = 0
             while start + wanted.count <= bytes.count,
-                let first = memchr(base + start, Int32(wanted[0]), bytes.count - wanted.count - start + 1)
+                let first = memchr(base + start, Int32(clamping: wanted[0]), bytes.count - wanted.count - start + 1)
             {
                 if memcmp(first, wanted, wanted.count) == 0 { return UnsafeRawPointer(first) - UnsafeRawPointer(base) }
                 start = UnsafeRawPointer(first) - UnsafeRawPointer(base) + 1

@@ -50,7 +50,7 @@ extension EndToEnd {
             ] { try #require(try await kf.run(arguments).status == 0) }
             // Earlier versions have written the hash to the file alone.
             let index = kf.home.path("older/v1/index.sqlite").path
-            let sql = "UPDATE entries SET freshness = NULL WHERE identifier LIKE '%described:1'"
+            let sql = "UPDATE entries SET freshness = NULL WHERE identifier LIKE '%described:2'"
             try #require(try await Tool.run("sqlite3", index, sql).status == 0)
             for name in ["cache", "read", "merged", "older"] {
                 let cache = ["--json", "--cache-dir", name]

@@ -107,6 +107,20 @@ extension EndToEnd {
             #expect(both.status == 2, "\(both)")
         }
 
+        @Test("Stripping keeps the frames of an animated PNG, without a warning")
+        func strippedAnimation() async throws {
+            let path = FixturesDirectory.path("png/animated.png")
+            let frames = try await kf.run("fetch", path, "--json").item().frames
+            #expect(frames ?? 0 > 1)
+            for arguments in [["--strip-metadata"], ["--strip-metadata", "-o", "a.png"]] {
+                let run = try await kf.run(["fetch", path, "--json"] + arguments)
+                #expect(try run.item().frames == frames && run.output.contains("\"warnings\":[]"), "\(run)")
+            }
+            let resized = try await kf.run("fetch", path, "--json", "-p", "resize:20x")
+            #expect(
+                try resized.item().frames == 1 && resized.output.contains("only the first is in the PNG"), "\(resized)")
+        }
+
         @Test("A higher quality makes larger files", arguments: ["jpeg", "webp"])
         func quality(_ format: String) async throws {
             let default85 = try await fetch("png/rgb.png", "-f", format).data

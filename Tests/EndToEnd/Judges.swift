@@ -84,8 +84,8 @@ enum Judge {
     /// The size that `resize:WxH,fit` promises.
     static func fit(_ width: Int, _ height: Int, into box: (Int, Int)) -> (width: Int, height: Int) {
         let aspect = Double(width) / Double(height)
-        let wide = max(1, Int((aspect * Double(box.1)).rounded()))
-        let high = max(1, Int((Double(box.0) / aspect).rounded()))
+        let wide = max(1, Int(clamping: (aspect * Double(box.1)).rounded()))
+        let high = max(1, Int(clamping: (Double(box.0) / aspect).rounded()))
         return wide > box.0 ? (box.0, high) : (wide, box.1)
     }
 }

@@ -58,7 +58,7 @@ extension EndToEnd {
                 #expect(values["transparent"] as? Bool == found["transparent"] as? Bool, "\(file)")
                 let color = try #require(UInt32((found["color"] as? String ?? "").dropFirst(), radix: 16))
                 for (index, channel) in (values["color"] as? [Double] ?? []).enumerated() {
-                    #expect(abs(Double(color >> (16 - 8 * index) & 255) - channel) < 4, "\(file)")
+                    #expect(abs(Double(color >> (16 - 8 * index) & 255) - channel) < 1.5, "\(file)")
                 }
             }
             #expect(compared >= 8)

@@ -16,8 +16,9 @@ for path in sys.argv[1:]:
     luma = numpy.asarray(small.convert("L"), dtype=float)
     padded = numpy.pad(luma, 1, mode="reflect")
     laplacian = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:] - 4 * luma
-    encoded = numpy.asarray(opaque, dtype=float).reshape(-1, 3) / 255
-    light = numpy.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4).mean(axis=0)
+    encoded = numpy.asarray(image.convert("RGBA"), dtype=float).reshape(-1, 4) / 255
+    light = numpy.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)[:, :3]
+    light = numpy.average(light, axis=0, weights=encoded[:, 3])
     color = numpy.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055) * 255
     print(json.dumps({
         "dhash": str(imagehash.dhash(image)), "entropy": small.convert("L").entropy(), "mean": luma.mean(),

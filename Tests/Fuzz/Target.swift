@@ -4,7 +4,7 @@ import Glibc
 
 /// Which part of the reading side a run of the fuzzer drives: `KF_FUZZ_TARGET` names it, so that one build serves all.
 enum Target: String, CaseIterable {
-    case png, jpeg, gif, webp, avif, bmp, ico, probe, structure, lzw
+    case png, jpeg, gif, webp, avif, bmp, ico, probe, structure, metadata, lzw
 
     static let current: Target = {
         guard let name = getenv("KF_FUZZ_TARGET"), let target = Target(rawValue: String(cString: name)) else {
@@ -26,8 +26,32 @@ enum Target: String, CaseIterable {
             guard ContentKind.sniff(bytes) == .image(format) else { return false }
             decode(bytes)
         case .probe: attempt { () throws(ImagingError) in _ = try ImageProbe.probe(bytes, limits: Target.limits) }
+        case .metadata: return removeMetadata(bytes)
         case .structure: attempt { () throws(ImagingError) in _ = try ImageProbe.inspect(bytes) }
         case .lzw: return unpack(bytes)
+        }
+        return true
+    }
+
+    /// Removes the metadata of a file, and carries that of one that is decoded. Nothing is left for a second removal, and
+    /// what was decoded before is decoded after it, to the same pixels.
+    private func removeMetadata(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard case .image(let format) = ContentKind.sniff(bytes) else { return false }
+        attempt { () throws(ImagingError) in
+            guard let stripped = try MetadataRemoval.strip(Array(bytes), format) else { return }
+            let image: Image
+            do throws(ImagingError) {
+                image = try ImageDecoder.decode(bytes, options: DecodeOptions(limits: Target.limits))
+            } catch {
+                return
+            }
+            guard let after = try? ImageDecoder.decode(stripped, options: DecodeOptions(limits: Target.limits)),
+                after.frames.map(\.bitmap) == image.frames.map(\.bitmap)
+            else { fatalError("other pixels without metadata") }
+            guard let again = try? MetadataRemoval.strip(stripped, format), again == stripped else {
+                fatalError("a second removal changes the file")
+            }
+            _ = image.metadata?.describing(PixelSize(width: 70_000, height: 3))
         }
         return true
     }
@@ -92,9 +116,12 @@ enum Target: String, CaseIterable {
         }
     }
 
+    /// Whether the target reads PNGs deeply, of which every other input gets right checksums.
+    var mendsChecksums: Bool { self == .png || self == .metadata }
+
     /// Puts the right checksum behind every chunk of a PNG: with a wrong one nothing behind it is ever reached.
     static func mend(_ bytes: UnsafeMutableRawBufferPointer) {
-        guard let base = bytes.baseAddress else { return }
+        guard let base = bytes.baseAddress, PNGStructure.isSigned(UnsafeRawBufferPointer(bytes), at: 0) else { return }
         let view = UnsafeRawBufferPointer(bytes)
         var position = 8
         while let length = view.bigEndian32(at: position), position + 12 + length <= view.count {
@@ -122,6 +149,6 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     defer { copy.deallocate() }
     if let bytes { copy.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: count)) }
     // Every other input keeps the checksums that it has.
-    if Target.current == .png, count & 1 == 0 { Target.mend(copy) }
+    if Target.current.mendsChecksums, count & 1 == 0 { Target.mend(copy) }
     return Target.current.run(UnsafeRawBufferPointer(copy)) ? 0 : -1
 }

@@ -10,8 +10,6 @@ typedef struct {
     uint32_t channels; /* of the output: palettes and transparent colours are expanded */
     uint32_t depth;    /* of the output: 8, or 16 in the machine's byte order */
     uint32_t passes;   /* 1, or 7 for an interlaced picture, whose rows are all read seven times */
-    const uint8_t *icc;
-    uint32_t icc_length;
 } kf_png_header;
 
 /* One frame of an animated PNG. The positions are those of complete chunks in the file. */
@@ -61,6 +59,7 @@ typedef struct {
 } kf_png_output;
 
 kf_png_writer *kf_png_writer_create(kf_bounds bounds);
+/* KF_UNSUPPORTED for a profile that libpng refuses; nothing else can be called then. */
 kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output);
 kf_status kf_png_writer_rows(kf_png_writer *writer, const uint8_t *rows, size_t stride, uint32_t count);
 kf_status kf_png_writer_finish(kf_png_writer *writer, kf_bytes *bytes);

@@ -88,7 +88,7 @@ enum CacheStatCommand {
     private static func limit(_ summary: CacheSummary) -> String {
         guard summary.limit > 0 else { return "none" }
         let taken = Double(summary.totals.stored + summary.partialBytes)
-        let percent = Int((taken / Double(summary.limit) * 100).rounded())
+        let percent = Int(clamping: (taken / Double(summary.limit) * 100).rounded())
         return "\(ByteText.limit(summary.limit)), \(percent) % full"
     }
 

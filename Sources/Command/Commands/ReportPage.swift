@@ -162,7 +162,7 @@ enum ReportPage {
         let most = max(1, bars.map(\.value).max() ?? 1)
         let rows = bars.map { bar in
             // A small value is still visible. The longest bar leaves room for its text.
-            let permille = bar.value == 0 ? 0 : max(10, Int(Double(bar.value) / Double(most) * 1000))
+            let permille = bar.value == 0 ? 0 : max(10, Int(clamping: Double(bar.value) / Double(most) * 1000))
             return """
                 <div><dt>\(HTMLText.escaped(bar.label))</dt><dd><i style="width:calc(\(permille) * .055%)"></i>\
                 <span>\(HTMLText.escaped(bar.text))</span></dd></div>
@@ -238,7 +238,7 @@ enum ReportPage {
         let pixels = Double(entry.facts.width ?? 0) * Double(entry.facts.height ?? 0)
         return """
             data-name="\(HTMLText.escaped(name))" data-bytes="\(entry.facts.bytes)" \
-            data-pixels="\(Int64(pixels))" data-stored="\(entry.created.milliseconds)" \
+            data-pixels="\(Int64(clamping: pixels))" data-stored="\(entry.created.milliseconds)" \
             data-used="\(entry.accessed.milliseconds)"
             """
     }

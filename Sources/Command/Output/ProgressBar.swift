@@ -153,7 +153,7 @@ struct ProgressFigures: Sendable {
         guard bar, let fraction else { return text }
         let space = min(Self.widestBar, room - text.count - 3)
         guard space >= Self.narrowestBar else { return text }
-        let filled = Int(fraction * Double(space))
+        let filled = Int(clamping: fraction * Double(space))
         return "[\(String(repeating: "#", count: filled))\(String(repeating: ".", count: space - filled))] \(text)"
     }
 
@@ -172,14 +172,14 @@ struct ProgressFigures: Sendable {
             return [Self.text(uploads)]
         }
         if let size {
-            let percent = fraction.map { "\(Int($0 * 100))% " } ?? ""
+            let percent = fraction.map { "\(Int(clamping: $0 * 100))% " } ?? ""
             parts.append(percent + ByteText.bytes(bytes) + (size > 0 ? "/\(ByteText.bytes(size))" : ""))
             if let left { parts.append("\(left) left") }
-            parts.append("\(ByteText.bytes(Int64(byteRate.value)))/s")
+            parts.append("\(ByteText.bytes(Int64(clamping: byteRate.value)))/s")
             return parts
         }
         if let expected, let fraction {
-            parts.append("\(Int(fraction * 100))% \(done)/\(max(expected, done))")
+            parts.append("\(Int(clamping: fraction * 100))% \(done)/\(max(expected, done))")
         } else {
             parts.append("\(done) done")
         }
@@ -188,9 +188,9 @@ struct ProgressFigures: Sendable {
         let leftOut = progress.filtered + progress.optedOut
         if leftOut > 0 { parts.append("\(leftOut) left out") }
         if let left { parts.append("\(left) left") }
-        parts.append("\(Int(itemRate.value.rounded()))/s")
+        parts.append("\(Int(clamping: itemRate.value.rounded()))/s")
         parts.append(ByteText.bytes(bytes))
-        parts.append("\(ByteText.bytes(Int64(byteRate.value)))/s")
+        parts.append("\(ByteText.bytes(Int64(clamping: byteRate.value)))/s")
         if progress.skipped > 0 { parts.append("\(progress.skipped) cached") }
         if let uploads { parts.append(Self.text(uploads)) }
         return parts
@@ -215,7 +215,7 @@ struct ProgressFigures: Sendable {
             seconds = transfers / transferRate.value
         }
         guard seconds < 360_000 else { return nil }
-        let whole = Int(seconds.rounded(.up))
+        let whole = Int(clamping: seconds.rounded(.up))
         let (hours, minutes) = (whole / 3600, whole / 60 % 60)
         let rest = (whole % 60).digits(2)
         return hours > 0 ? "\(hours):\(minutes.digits(2)):\(rest)" : "\(minutes):\(rest)"

@@ -18,7 +18,7 @@ enum ValueText {
 
     /// `15s`, `1h30m`; a number alone is seconds. Nil for any other text.
     static func milliseconds(_ text: String) -> Int64? {
-        if let seconds = Double(text), seconds >= 0, seconds < 1e12 { return Int64(seconds * 1000) }
+        if let seconds = Double(text), seconds >= 0, seconds < 1e12 { return Int64(clamping: seconds * 1000) }
         var rest = text[...]
         var sum = 0.0
         guard !rest.isEmpty else { return nil }
@@ -30,12 +30,12 @@ enum ValueText {
             guard let number = Double(digits), let span = spans.first(where: { $0.unit == letters }) else { return nil }
             sum += number * span.milliseconds
         }
-        return sum < 1e15 ? Int64(sum) : nil
+        return sum < 1e15 ? Int64(clamping: sum) : nil
     }
 
     /// `100`, `0.01`
     static func short(_ number: Double) -> String {
-        number == number.rounded() ? "\(Int(number))" : "\(number)"
+        number == number.rounded() ? "\(Int(clamping: number))" : "\(number)"
     }
 
     /// `10k`, `512MiB`, `1.5 GiB`, in bytes. Nil for any other text.
@@ -51,7 +51,7 @@ enum ValueText {
         }
         guard let power = powers[unit] else { return nil }
         let bytes = number * Double(Int64(1) << power)
-        return bytes < 0x1p62 ? Int64(bytes) : nil
+        return bytes < 0x1p62 ? Int64(clamping: bytes) : nil
     }
 }
 
@@ -74,7 +74,7 @@ enum DateText {
         guard rest.isEmpty || "Tt ".contains(rest.first ?? "T") else { return nil }
         let clock = rest.isEmpty ? "00:00" : rest.dropFirst().prefix { $0.isNumber || $0 == ":" }
         let whole = "\(date)T\(clock)" + (clock.count == 5 ? ":00" : "")
-        let parts = whole.split { "-T:".contains($0) }.compactMap { Int32($0) }
+        let parts = whole.split { "-T:".contains($0) }.compactMap { Int32($0, radix: 10) }
         guard parts.count == 6, let minutes = minutes(rest.dropFirst(clock.count + 1)) else { return nil }
         var fields = tm()
         (fields.tm_year, fields.tm_mon, fields.tm_mday) = (parts[0] &- 1900, parts[1] &- 1, parts[2])

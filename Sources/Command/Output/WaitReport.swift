@@ -12,7 +12,7 @@ final class WaitReport: Sendable {
     /// The host that gets no requests for the longest, and that time in seconds; nil when there is none.
     var longest: (host: String, seconds: Int)? {
         guard let (host, end) = rests.withLock({ $0.max { $0.value < $1.value } }), end > .now else { return nil }
-        return (host, Int((ContinuousClock.now.duration(to: end) / .seconds(1)).rounded(.up)))
+        return (host, Int(clamping: (ContinuousClock.now.duration(to: end) / .seconds(1)).rounded(.up)))
     }
 
     static func tell(_ context: RetryContext, _ delay: Duration, of count: Int) {

@@ -117,7 +117,8 @@ package struct PrefetchOutlook: Sendable, Equatable {
         guard count > 0 else { return }
         self.isLookedUp = isLookedUp
         seen = min(Self.memory, seen + Double(count))
-        missingShare += (Double(missing) / Double(count) - missingShare) * Double(min(count, Int(seen))) / seen
+        missingShare +=
+            (Double(missing) / Double(count) - missingShare) * Double(min(count, Int(clamping: seen))) / seen
     }
 
     /// The expected number of transfers if `unread` items follow those that wait.

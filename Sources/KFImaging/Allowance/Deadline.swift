@@ -113,7 +113,7 @@ final class CoderThreads: Sendable {
             times.inUse -= threads
             return times.timePerThread - start
         }
-        kf_meter_add(deadline.meter, Int64(time * Double(threads)))
+        kf_meter_add(deadline.meter, Int64(clamping: time * Double(threads)))
         return status
     }
 }

@@ -90,6 +90,6 @@ extension WorkMemory {
         let frames = options.decode.firstFrameOnly ? 1 : Double(max(1, info.frames))
         let held = info.format.codec.decoderBytes(info)
         let most = Double(options.decode.limits.memory(fileBytes: bytes.count))
-        return Int(min(2 * pixels * frames * (info.bitDepth > 8 ? 8 : 4) + held, most, 1e15))
+        return Int(clamping: min(2 * pixels * frames * (info.bitDepth > 8 ? 8 : 4) + held, most, 1e15))
     }
 }

@@ -51,7 +51,9 @@ extension Bitmap {
         let source = try reducedToEightBits()
         guard source.format.hasAlpha else { return source }
         let staysGray = source.format.isGray && (background.isGray || source.isOpaque)
-        let behind = (UInt32(background.red), UInt32(background.green), UInt32(background.blue))
+        let behind = (
+            UInt32(clamping: background.red), UInt32(clamping: background.green), UInt32(clamping: background.blue)
+        )
         let (step, channels, count) = (source.format.channelCount, staysGray ? 1 : 3, width)
         return try source.mapRows(to: staysGray ? .gray : .rgb) { row, target in
             var (input, output) = (row, target)

@@ -39,7 +39,7 @@ public struct Color: Sendable, Equatable {
         var digits: [UInt8] = []
         for byte in text.utf8.dropFirst() {
             guard digits.count < 8, let digit = Character(UnicodeScalar(byte)).hexDigitValue else { return nil }
-            digits.append(UInt8(digit))
+            digits.append(UInt8(clamping: digit))
         }
         switch digits.count {
         case 3: self.init(red: digits[0] * 17, green: digits[1] * 17, blue: digits[2] * 17)

@@ -1,4 +1,5 @@
-/// The EXIF and XMP of a file. Only the orientation in them is changed: it is applied to the pixels and set to upright.
+/// The EXIF and XMP of a file. Decoders apply the orientation in them and set it to upright; encoders remove the pictures in
+/// them and write the size anew.
 public struct ImageMetadata: Sendable, Equatable {
     /// EXIF as a TIFF file, without the marker that some formats put in front. Its orientation is 1 (upright).
     public var exif: [UInt8]?
@@ -13,8 +14,8 @@ public struct ImageMetadata: Sendable, Equatable {
         func isCarried(_ bytes: UnsafeRawBufferPointer) -> Bool {
             (1...ImageMetadata.maximumLength).contains(bytes.count)
         }
-        self.exif = exif.flatMap { isCarried($0) ? ExifOrientation.reset(in: $0) : nil }
-        self.xmp = xmp.flatMap { isCarried($0) ? XMPOrientation.reset(in: $0) : nil }
+        self.exif = exif.flatMap { isCarried($0) ? ExifFile.upright($0) : nil }
+        self.xmp = xmp.flatMap { isCarried($0) ? XMPPacket.upright($0) : nil }
         if self.exif == nil, self.xmp == nil { return nil }
     }
 
@@ -32,6 +33,14 @@ public struct ImageMetadata: Sendable, Equatable {
         self.exif = exif
         self.xmp = xmp
     }
+
+    /// The blocks for a picture that was encoded: without the pictures in them, which show what a crop or a blur has
+    /// removed, and with its size where they state one.
+    func describing(_ size: PixelSize) -> ImageMetadata {
+        ImageMetadata(
+            exif: exif.map { $0.withRaw { ExifFile.describing(size, $0) } },
+            xmp: xmp.map { $0.withRaw { XMPPacket.describing(size, $0) } })
+    }
 }
 
 /// The EXIF and XMP of a file, at their place in its bytes.
@@ -41,7 +50,7 @@ struct MetadataBlocks {
 
     /// The orientation from EXIF, else from XMP.
     var orientation: Orientation {
-        exif.flatMap(ExifOrientation.read) ?? xmp.flatMap(XMPOrientation.read) ?? .upright
+        exif.flatMap(ExifFile.orientation) ?? xmp.flatMap(XMPPacket.orientation) ?? .upright
     }
 
     var metadata: ImageMetadata? { ImageMetadata(exif: exif, xmp: xmp) }
@@ -75,91 +84,5 @@ struct Orientation: Equatable {
         case 8: return (right, 0, (0, 1), (-1, 0))
         default: return (0, 0, (1, 0), (0, 1))
         }
-    }
-}
-
-/// Finds the orientation in EXIF data, a small TIFF file.
-enum ExifOrientation {
-    /// Returns the orientation; nil when there is none or the data is damaged, since metadata must not fail a picture.
-    ///
-    /// Only the first directory is read, once, so that loops and huge counts cost nothing.
-    static func read(_ exif: UnsafeRawBufferPointer) -> Orientation? {
-        guard let tiff = Tiff(exif), let offset = tiff.orientationOffset, let value = tiff.short(offset) else {
-            return nil
-        }
-        return Orientation(value)
-    }
-
-    /// Returns the TIFF file with its orientation set to upright; nil for other data.
-    static func reset(in exif: UnsafeRawBufferPointer) -> [UInt8]? {
-        guard let tiff = Tiff(exif) else { return nil }
-        var bytes = Array(tiff.bytes)
-        if let offset = tiff.orientationOffset, offset + 2 <= bytes.count {
-            bytes[offset] = tiff.isLittle ? 1 : 0
-            bytes[offset + 1] = tiff.isLittle ? 0 : 1
-        }
-        return bytes
-    }
-}
-
-private struct Tiff {
-    let bytes: UnsafeRawBufferPointer
-    let isLittle: Bool
-
-    /// Nil without a TIFF header. EXIF's marker may precede it.
-    init?(_ exif: UnsafeRawBufferPointer) {
-        bytes = exif.holds("Exif\0\0", at: 0) ? UnsafeRawBufferPointer(rebasing: exif[6...]) : exif
-        isLittle = bytes.holds("II*\0", at: 0)
-        guard isLittle || bytes.holds("MM\0*", at: 0) else { return nil }
-    }
-
-    func short(_ offset: Int) -> Int? { isLittle ? bytes.littleEndian16(at: offset) : bytes.bigEndian16(at: offset) }
-    private func long(_ offset: Int) -> Int? {
-        isLittle ? bytes.littleEndian32(at: offset) : bytes.bigEndian32(at: offset)
-    }
-
-    /// The offset of the orientation's value in the first directory.
-    var orientationOffset: Int? {
-        guard let directory = long(4), let count = short(directory) else { return nil }
-        for index in 0..<count {
-            let entry = directory + 2 + 12 * index
-            guard let tag = short(entry), let type = short(entry + 2) else { return nil }
-            if tag == 0x0112 { return type == 3 ? entry + 8 : nil }
-        }
-        return nil
-    }
-}
-
-/// Finds the orientation in a packet of XMP, as the attribute or the element `tiff:Orientation`.
-enum XMPOrientation {
-    /// Returns the orientation; nil when the packet states none.
-    static func read(_ xmp: UnsafeRawBufferPointer) -> Orientation? {
-        guard let place = place(in: xmp) else { return nil }
-        return Orientation(Int(xmp[place]) - 0x30)
-    }
-
-    /// Returns the packet with its orientation, if any, set to upright.
-    static func reset(in xmp: UnsafeRawBufferPointer) -> [UInt8] {
-        var bytes = Array(xmp)
-        if let place = place(in: xmp) { bytes[place] = UInt8(ascii: "1") }
-        return bytes
-    }
-
-    /// The offset of the orientation's digit.
-    private static func place(in xmp: UnsafeRawBufferPointer) -> Int? {
-        guard var position = xmp[...].end(of: "tiff:Orientation") else { return nil }
-        let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
-        func skip(_ characters: [UInt8]) {
-            while position < xmp.count, characters.contains(xmp[position]) { position += 1 }
-        }
-        skip(spaces)
-        guard position < xmp.count else { return nil }
-        switch xmp[position] {
-        case UInt8(ascii: "="): skip(spaces + [UInt8(ascii: "="), UInt8(ascii: "\""), UInt8(ascii: "'")])
-        case UInt8(ascii: ">"): skip(spaces + [UInt8(ascii: ">")])
-        default: return nil
-        }
-        guard position < xmp.count, (0x31...0x38).contains(xmp[position]) else { return nil }
-        return position
     }
 }

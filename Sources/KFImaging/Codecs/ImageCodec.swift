@@ -215,11 +215,14 @@ extension [Image] {
 }
 
 extension Image {
-    /// Makes an image of a still picture as stored, which is turned upright.
+    /// Makes an image of a still picture as stored, which is turned upright. A grey one with a profile of RGB becomes RGB.
     init(
         stored picture: Bitmap, _ format: ImageFormat, _ orientation: Orientation, profile: [UInt8]?,
         metadata: ImageMetadata?, warnings: [ImageWarning] = []
     ) throws(ImagingError) {
+        let profile = ICCProfile.describing(profile, picture.format)
+        let describes = ICCProfile.fitting(profile, picture.format) == profile
+        let picture = describes ? picture : try picture.expanded(color: true, alpha: false)
         self.init(try picture.oriented(orientation), sourceFormat: format, iccProfile: profile)
         self.metadata = metadata
         self.warnings = warnings

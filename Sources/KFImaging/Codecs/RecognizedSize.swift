@@ -100,8 +100,7 @@ enum RecognizedSize {
             default: break
             }
         }
-        guard let width = sides.0, let height = sides.1, max(abs(width), abs(height)) < 1e9 else { return nil }
-        return size(Int(width.rounded(.up)), Int(height.rounded(.up)))
+        return size(sides.0.map { Int(clamping: $0.rounded(.up)) }, sides.1.map { Int(clamping: $0.rounded(.up)) })
     }
 
     /// The attributes of the first element whose local name is `svg`; nil without one.
@@ -158,7 +157,7 @@ enum RecognizedSize {
             defer { position += count }
             return (0..<count).reduce(0) { value, bit in
                 let place = position + bit
-                return value | Int(bytes[place / 8] >> UInt8(place % 8) & 1) << bit
+                return value | Int(bytes[place / 8] >> UInt8(clamping: place % 8) & 1) << bit
             }
         }
     }

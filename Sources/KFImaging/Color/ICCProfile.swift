@@ -9,6 +9,11 @@ enum ICCProfile {
         let matches = profile.withUnsafeBytes { $0.holds("acsp", at: 36) && $0.holds(space, at: 16) }
         return matches ? profile : nil
     }
+
+    /// Returns the profile if it describes pixels of this format, or grey ones as equal parts of red, green and blue.
+    static func describing(_ profile: [UInt8]?, _ format: PixelFormat) -> [UInt8]? {
+        fitting(profile, format) ?? (format.isGray ? fitting(profile, .rgb) : nil)
+    }
 }
 
 extension Image {
@@ -44,8 +49,8 @@ final class ColorTransform {
     /// Nil when lcms2 cannot be loaded, or when the profile is damaged or does not fit the pixels.
     convenience init?(profile: [UInt8], from format: PixelFormat) {
         var pixels = kf_color_pixels()
-        pixels.channels = UInt32(format.channelCount)
-        pixels.depth = UInt32(format.depth.rawValue)
+        pixels.channels = UInt32(clamping: format.channelCount)
+        pixels.depth = UInt32(clamping: format.depth.rawValue)
         self.init(profile, pixels)
     }
 
@@ -83,7 +88,7 @@ final class ColorTransform {
 
     /// Converts `count` pixels. Input and output may be the same memory when the format stays.
     func convert(_ input: UnsafeRawPointer, to output: UnsafeMutableRawPointer, _ count: Int) {
-        kf_color_convert(handle, input, output, UInt32(count))
+        kf_color_convert(handle, input, output, UInt32(clamping: count))
     }
 }
 

@@ -101,7 +101,7 @@ struct DecodePlan {
         guard source.width * source.height > pixels else { return nil }
         let factor = (Double(max(pixels, 1)) / Double(source.width * source.height)).squareRoot()
         return PixelSize(
-            width: max(1, Int((Double(source.width) * factor).rounded(.down))),
-            height: max(1, Int((Double(source.height) * factor).rounded(.down))))
+            width: max(1, Int(clamping: (Double(source.width) * factor).rounded(.down))),
+            height: max(1, Int(clamping: (Double(source.height) * factor).rounded(.down))))
     }
 }

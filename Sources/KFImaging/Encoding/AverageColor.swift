@@ -1,28 +1,61 @@
-/// The average colour of a picture in linear light, without its alpha. Pixels count as much as they are opaque.
-package enum AverageColor {
-    /// Returns the average of the first frame; black when all pixels are transparent.
-    package static func color(of image: Image) throws(ImagingError) -> Color {
-        let bitmap = try image.bitmap.inColor()
-        let channels = bitmap.format.channelCount
-        // The light of each sample in units of 2^-24, so that the sums of whole numbers are exact.
-        let light = (0...255).map { UInt64(SRGB.linear(Double($0) / 255) * 0x1p24 + 0.5) }
-        var (red, green, blue, opacity) = (UInt64(0), UInt64(0), UInt64(0), UInt64(0))
-        bitmap.withUnsafeRows { rows in
+/// The average colour of all pixels of a picture in linear light, without its alpha. Pixels count as much as they are
+/// opaque.
+package struct AverageColor: Sendable, Equatable {
+    /// The average of the first frame; black when all pixels are transparent.
+    package let color: Color
+    /// Whether every pixel is opaque.
+    package let isOpaque: Bool
+
+    /// Takes the average of the picture that the image was reduced from, if it knows one, else that of its own pixels.
+    ///
+    /// - Throws: `timeLimit`.
+    package init(of image: Image) throws(ImagingError) {
+        if let average = image.average { self = average } else { try self.init(image.bitmap) }
+    }
+
+    init(_ bitmap: Bitmap) throws(ImagingError) {
+        var sums = Sums()
+        try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
+            var pace = Pace()
             for y in 0..<rows.height {
-                let row = rows.row(y)
-                for pixel in stride(from: row, to: row + channels * rows.width, by: channels) {
-                    let alpha = channels == 4 ? UInt64(pixel[3]) : 255
-                    red &+= light[Int(pixel[0])] &* alpha
-                    green &+= light[Int(pixel[1])] &* alpha
-                    blue &+= light[Int(pixel[2])] &* alpha
-                    opacity &+= alpha
+                try pace.advance(rows.width)
+                switch rows.format.depth {
+                case .eight: sums.add(rows.row(y), rows) { Int($0) }
+                // Rounded as `Bitmap.reducedToEightBits` does it.
+                case .sixteen: sums.add(rows.row16(y), rows) { (Int($0) * 255 + 32_767) / 65_535 }
                 }
             }
         }
-        guard opacity > 0 else { return .black }
-        func sample(_ sum: UInt64) -> UInt8 {
-            ChannelTables.sample(SRGB.encoded(Double(sum) / Double(opacity) / 0x1p24))
+        (color, isOpaque) = (sums.color, bitmap.isOpaque)
+    }
+
+    private struct Sums {
+        private var light = SIMD4<UInt64>.zero
+
+        /// The light of each sample in units of 2^-24, so that the sums of whole numbers are exact.
+        private static let table = (0...255).map { UInt64(clamping: SRGB.linear(Double($0) / 255) * 0x1p24 + 0.5) }
+
+        @inline(__always)
+        mutating func add<Sample>(_ row: UnsafePointer<Sample>, _ rows: BitmapRows, _ byte: (Sample) -> Int) {
+            let (channels, format) = (rows.format.channelCount, rows.format)
+            let (green, blue) = format.isGray ? (0, 0) : (1, 2)
+            var sums = light
+            Self.table.withUnsafeBufferPointer { table in
+                for pixel in stride(from: row, to: row + channels * rows.width, by: channels) {
+                    let alpha = format.hasAlpha ? UInt64(truncatingIfNeeded: byte(pixel[channels - 1])) : 255
+                    let (red, green) = (table[byte(pixel[0])], table[byte(pixel[green])])
+                    sums &+= SIMD4(red, green, table[byte(pixel[blue])], 1) &* alpha
+                }
+            }
+            light = sums
         }
-        return Color(red: sample(red), green: sample(green), blue: sample(blue))
+
+        var color: Color {
+            guard light.w > 0 else { return .black }
+            func sample(_ sum: UInt64) -> UInt8 {
+                ChannelTables.sample(SRGB.encoded(Double(sum) / Double(light.w) / 0x1p24))
+            }
+            return Color(red: sample(light.x), green: sample(light.y), blue: sample(light.z))
+        }
     }
 }

@@ -20,6 +20,7 @@ public enum ImageEncoder {
         guard codec.isEncodable else { throw .unsupported(format, feature: "encoding") }
         var image = codec.supportsAnimation ? image : image.firstFrame
         if options.convertsToSRGB { image = try image.convertedToSRGB() }
+        image.metadata = options.keepsMetadata ? image.metadata?.describing(image.bitmap.size) : nil
         if !codec.supportsAlpha {
             image = try image.mapBitmaps { (bitmap) throws(ImagingError) in
                 if bitmap.format.hasAlpha, options.background?.alpha != 255, !bitmap.isOpaque {

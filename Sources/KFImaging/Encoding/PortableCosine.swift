@@ -35,7 +35,7 @@ enum PortableCosine {
             if Int(angle.exponentBitPattern) - Int(angleLeft.exponentBitPattern) <= lostBits { break }
         }
         let correction = (rest - angleLeft) - tail
-        switch Int(quarter) & 3 {
+        switch Int(clamping: quarter) & 3 {
         case 0: return cosine(angleLeft, correction)
         case 1: return -sine(angleLeft, correction)
         case 2: return -cosine(angleLeft, correction)

@@ -98,5 +98,5 @@ package struct ThumbHash {
     }
 
     /// Halves go up, as in JavaScript.
-    private func rounded(_ value: Double) -> Int { Int((value + 0.5).rounded(.down)) }
+    private func rounded(_ value: Double) -> Int { Int(clamping: (value + 0.5).rounded(.down)) }
 }

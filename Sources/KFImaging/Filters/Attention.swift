@@ -15,7 +15,7 @@ enum Attention {
         let scores = blurred(try scores(of: bitmap), sigma: max(1, diagonal / 10))
         let best = scores.indices.max { scores[$0] < scores[$1] } ?? 0
         func start(_ cells: Int, _ scale: Double, _ length: Int, of whole: Int) -> Int {
-            max(0, min(Int(Double(cells) * scale) - length / 2, whole - length))
+            max(0, min(Int(clamping: Double(cells) * scale) - length / 2, whole - length))
         }
         return PixelRectangle(
             x: start(best % side, cell.x, size.width, of: bitmap.width),
@@ -70,7 +70,7 @@ enum Attention {
 
     /// Blurs the map with a Gaussian that ends where it falls below a fifth of its height; edges are extended.
     private static func blurred(_ scores: [Float], sigma: Double) -> [Float] {
-        let reach = Int((sigma * (2 * log(5.0)).squareRoot()).rounded(.down))
+        let reach = Int(clamping: (sigma * (2 * log(5.0)).squareRoot()).rounded(.down))
         let weights = (-reach...reach).map { Float(exp(-Double($0 * $0) / (2 * sigma * sigma))) }
         func pass(_ map: [Float], _ stepX: Int, _ stepY: Int) -> [Float] {
             map.indices.map { place in

@@ -67,7 +67,7 @@ struct ChannelTables {
     }
 
     static func sample(_ value: Double) -> UInt8 {
-        UInt8(max(0, min(value, 1)) * 255 + 0.5)
+        UInt8(clamping: max(0, min(value, 1)) * 255 + 0.5)
     }
 
     /// Applies the tables to a bitmap of 8 bits a sample. For a grey one the tables of the colours must be equal.

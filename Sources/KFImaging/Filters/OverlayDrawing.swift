@@ -38,7 +38,7 @@ struct OverlayDrawing {
 
     /// Where the first tile begins along one side, maybe before it, and the distance to the next.
     private func starts(_ length: Int, of whole: Int, _ anchor: Double) -> (first: Int, step: Int) {
-        let place = margin + Int((anchor * Double(whole - 2 * margin - length)).rounded(.down))
+        let place = margin + Int(clamping: (anchor * Double(whole - 2 * margin - length)).rounded(.down))
         let step = isTiled ? length + margin : 1 << 40
         return isTiled && place > 0 ? ((place % step) - step, step) : (place, step)
     }

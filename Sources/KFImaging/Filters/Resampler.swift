@@ -220,7 +220,7 @@ final class LanczosWeights {
         let width = max(scale, 1)
         let reach = sharpening > 0 ? 1 : 0
         let support = 3 * width
-        let taps = min(source, (Int(support.rounded(.up)) + reach) * 2 + 1)
+        let taps = min(source, (Int(clamping: support.rounded(.up)) + reach) * 2 + 1)
         let (count, overflow) = target.multipliedReportingOverflow(by: taps)
         if overflow { throw .outOfMemory(bytes: Int.max) }
         let starts = try Scratch.take(Int32.self, target)
@@ -233,14 +233,14 @@ final class LanczosWeights {
         self.taps = taps
         self.starts = starts
         weights.update(repeating: 0, count: count)
-        let values = try Scratch.take(Double.self, min(source, Int(2 * support) + 2))
+        let values = try Scratch.take(Double.self, min(source, Int(clamping: 2 * support) + 2))
         defer { Scratch.give(values) }
         var pace = Pace()
         for position in 0..<target {
             try pace.advance(taps * 16)
             let center = (Double(position) + 0.5) * scale
-            let first = max(0, Int(center - support + 0.5))
-            let end = min(source, Int(center + support + 0.5))
+            let first = max(0, Int(clamping: center - support + 0.5))
+            let end = min(source, Int(clamping: center + support + 0.5))
             let count = end - first
             // Moved where the padded run would reach beyond the source.
             let start = max(0, min(first - reach, source - taps))

@@ -123,7 +123,7 @@ struct RoundedRectangle {
         let tall = rows.1 - rows.0
         coverage.update(repeating: Float(tall), count: width)
         // The columns outside the rectangle and those that its sides cut.
-        for x in 0..<min(width, Int(left.rounded(.up))) {
+        for x in 0..<min(width, Int(clamping: left.rounded(.up))) {
             let wide = max(0, min(Double(x + 1), right) - max(Double(x), left))
             coverage[x] = Float(wide * tall)
             coverage[width - 1 - x] = coverage[x]
@@ -143,7 +143,7 @@ struct RoundedRectangle {
         guard row.1 > 0, atLeft || atRight else { return }
         let rows = (max(row.0, 0), min(row.1, radius))
         let center = left + radius
-        for x in Int(left)..<min(width, Int(center.rounded(.up))) {
+        for x in Int(clamping: left)..<min(width, Int(clamping: center.rounded(.up))) {
             let columns = (max(center - Double(x + 1), 0), min(center - Double(x), radius))
             let missing = Float(outside(columns, rows))
             // Every pixel nearer to the centre is fully covered.

@@ -18,7 +18,7 @@ enum UnsharpMask {
     ///
     /// Less than a ten-thousandth of the Gaussian lies beyond 4 sigma.
     static func weights(sigma: Double) -> [Float] {
-        let reach = max(1, Int((4 * sigma).rounded(.up)))
+        let reach = max(1, Int(clamping: (4 * sigma).rounded(.up)))
         // The square of a smaller sigma underflows, and the centre becomes 0 / 0.
         let sigma = max(sigma, 0.001)
         let values = (0...reach).map { exp(-Double($0 * $0) / (2 * sigma * sigma)) }

@@ -82,13 +82,18 @@ extension Slice<UnsafeRawBufferPointer> {
 
     /// Returns the index behind the first occurrence of `text`.
     func end(of text: StaticString) -> Int? {
-        guard let bytes = base.baseAddress else { return nil }
+        end(of: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Returns the index behind the first occurrence of some bytes, of which there must be one at least.
+    func end(of wanted: some RandomAccessCollection<UInt8>) -> Int? {
+        guard let bytes = base.baseAddress, let first = wanted.first else { return nil }
         var position = startIndex
-        while let found = memchr(bytes + position, Int32(text.utf8Start[0]), endIndex - position) {
+        while let found = memchr(bytes + position, Int32(clamping: first), endIndex - position) {
             position = UnsafeRawPointer(found) - bytes
-            let end = position + text.utf8CodeUnitCount
+            let end = position + wanted.count
             if end > endIndex { return nil }
-            if base.holds(text, at: position) { return end }
+            if base[position..<end].elementsEqual(wanted) { return end }
             position += 1
         }
         return nil

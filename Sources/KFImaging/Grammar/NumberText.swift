@@ -2,7 +2,7 @@
 enum NumberText {
     /// Returns the shortest text that parses to the same number; whole numbers have no decimal point.
     static func format(_ number: Double) -> String {
-        if number == number.rounded(), abs(number) < 1e15 { return String(Int64(number)) }
+        if number == number.rounded(), abs(number) < 1e15 { return String(Int64(clamping: number)) }
         return number.description
     }
 

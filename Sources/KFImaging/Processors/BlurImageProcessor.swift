@@ -14,7 +14,7 @@ public struct BlurImageProcessor: ImageProcessor, Equatable {
     /// The side of the box in pixels; always odd.
     var boxSize: Int {
         let deviation = max(radius, 2)
-        let side = Int((deviation * 3 * (2 * Double.pi).squareRoot() / 4 + 0.5).rounded(.down))
+        let side = Int(clamping: (deviation * 3 * (2 * Double.pi).squareRoot() / 4 + 0.5).rounded(.down))
         return side | 1
     }
 

@@ -90,7 +90,7 @@ public struct CroppingImageProcessor: ImageProcessor, Equatable {
 
     private func span(_ length: Double, of whole: Int, _ anchor: Double) -> (start: Int, length: Int) {
         let length = SizeSpec.pixels(length)
-        let start = Int((anchor * Double(whole - length)).rounded(.down))
+        let start = Int(clamping: (anchor * Double(whole - length)).rounded(.down))
         let first = max(start, 0)
         return (first, max(1, min(start + length, whole) - first))
     }

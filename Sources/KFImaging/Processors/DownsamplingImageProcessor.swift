@@ -27,7 +27,7 @@ public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
         let wanted = size.percent.map { longest * $0 / 100 } ?? max(size.width ?? 0, size.height ?? 0) * scaleFactor
         let side = max(1, wanted.rounded())
         guard side < longest else { return PixelSize(width: width, height: height) }
-        func scaled(_ length: Int) -> Int { max(1, Int((Double(length) * side / longest).rounded())) }
+        func scaled(_ length: Int) -> Int { max(1, Int(clamping: (Double(length) * side / longest).rounded())) }
         return PixelSize(width: scaled(width), height: scaled(height))
     }
 }

@@ -56,7 +56,9 @@ public struct SizeSpec: Sendable, Equatable {
     static func possible(_ side: Double) -> Double { side > 0 ? min(side, maximum) : 1 }
 
     /// A length in whole pixels. A larger one exceeds every limit anyway, and must not trap in this conversion.
-    static func pixels(_ length: Double, least: Double = 1) -> Int { Int(max(least, min(length, 1e9).rounded())) }
+    static func pixels(_ length: Double, least: Double = 1) -> Int {
+        Int(clamping: max(least, min(length, 1e9).rounded()))
+    }
 
     /// Made once, because each look-up of a processed image needs it.
     private static func text(_ width: Double?, _ height: Double?) -> String {

@@ -1,7 +1,8 @@
-/// Shrinks the first frame of an image to at most 256 pixels a side, to be measured.
+/// Shrinks the first frame of an image to at most 256 pixels a side, to be measured. The result knows the average colour
+/// of all pixels, which no reduction keeps: it averages samples and not light.
 ///
-/// The result is almost that of ``DownsamplingImageProcessor``. A decoded picture takes a third of the time: boxes of its
-/// pixels are averaged first, as a JPEG's decoder does it.
+/// The result is almost that of ``DownsamplingImageProcessor``, at a third of the time: boxes of pixels are averaged first,
+/// as a JPEG's decoder does it.
 package struct SketchImageProcessor: ImageProcessor {
     private static let side = 256
     private static let reduction = DownsamplingImageProcessor(width: Double(side), height: Double(side))
@@ -14,25 +15,31 @@ package struct SketchImageProcessor: ImageProcessor {
         // The sides are pixels, whatever the scale of the other sizes.
         var decoding = ProcessingOptions(decode: options.decode)
         decoding.decode.firstFrameOnly = true
-        guard case .image(let image) = item else { return try Self.reduction.process(item, options: decoding) }
-        let frame = image.firstFrame
+        if case .image(let image) = item, image.average != nil { return image }
+        let frame = try item.image(decoding.decode).firstFrame
+        return try Allowance.within(options.decode.limits, fileBytes: nil) { () throws(ImagingError) in
+            var sketch = try reduced(frame, decoding)
+            sketch.average = try AverageColor(frame.bitmap)
+            return sketch
+        }
+    }
+
+    private func reduced(_ frame: Image, _ options: ProcessingOptions) throws(ImagingError) -> Image {
         let box = max(frame.width, frame.height) / Self.side
-        guard box > 1, !frame.bitmap.format.hasAlpha else {
-            return try Self.reduction.process(.image(frame), options: decoding)
+        guard box > 1, frame.bitmap.format == .rgb || frame.bitmap.format == .gray else {
+            return try Self.reduction.process(.image(frame), options: options)
         }
         let target = Self.reduction.targetSize(width: frame.width, height: frame.height)
-        return try Allowance.within(options.decode.limits, fileBytes: nil) { () throws(ImagingError) in
-            try frame.mapBitmaps { (bitmap) throws(ImagingError) in
-                let averages = try bitmap.reducedToEightBits().averages(box)
-                let resampler = try Resampler(
-                    source: averages.size,
-                    extent: (Double(bitmap.width) / Double(box), Double(bitmap.height) / Double(box)),
-                    format: averages.format, target: target, sharpening: JPEGScale.sharpening(2))
-                try averages.withUnsafeRows { (rows) throws(ImagingError) in
-                    for y in 0..<rows.height { try resampler.push(rows.row(y)) }
-                }
-                return resampler.result
+        return try frame.mapBitmaps { (bitmap) throws(ImagingError) in
+            let averages = try bitmap.averages(box)
+            let resampler = try Resampler(
+                source: averages.size,
+                extent: (Double(bitmap.width) / Double(box), Double(bitmap.height) / Double(box)),
+                format: averages.format, target: target, sharpening: JPEGScale.sharpening(2))
+            try averages.withUnsafeRows { (rows) throws(ImagingError) in
+                for y in 0..<rows.height { try resampler.push(rows.row(y)) }
             }
+            return resampler.result
         }
     }
 }

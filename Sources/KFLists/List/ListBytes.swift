@@ -148,9 +148,9 @@ struct GzipInflater: ~Copyable, Sendable {
         let piece = [UInt8](unsafeUninitializedCapacity: block) { output, count in
             input.withUnsafeMutableBufferPointer { input in
                 stream.pointee.next_in = input.baseAddress.map { $0 + start }
-                stream.pointee.avail_in = UInt32(input.count - start)
+                stream.pointee.avail_in = UInt32(clamping: input.count - start)
                 stream.pointee.next_out = output.baseAddress
-                stream.pointee.avail_out = UInt32(output.count)
+                stream.pointee.avail_out = UInt32(clamping: output.count)
                 code = inflate(stream, Z_NO_FLUSH)
                 left = Int(stream.pointee.avail_in)
             }

@@ -64,7 +64,7 @@ public final class PrefetchLists: PrefetchInput {
         let read = position.load(ordering: .relaxed)
         let items = items.load(ordering: .relaxed)
         if read >= size { return items }
-        return read > 0 ? Int(Double(items) * Double(size) / Double(read)) : nil
+        return read > 0 ? Int(clamping: Double(items) * Double(size) / Double(read)) : nil
     }
 
     /// The members that the options name and that no object had, of lists that were read to their end.
@@ -239,7 +239,7 @@ struct PrefetchList: ~Copyable, Sendable {
     var position: Int64 {
         let pending = Int64(splitter.pending)
         guard pending > 0, bytes.given > 0 else { return bytes.position }
-        return Int64(Double(bytes.position) * Double(bytes.given - pending) / Double(bytes.given))
+        return Int64(clamping: Double(bytes.position) * Double(bytes.given - pending) / Double(bytes.given))
     }
 
     /// Returns the next items, at most 512, from at most one block of the list; empty if the block has none, nil at the

@@ -147,7 +147,7 @@ public struct ImageLock: Sendable {
         try Self.forEachLine(of: bytes, from: &reading.number, isLast: isLast) { line, text throws(Problem) in
             switch try Self.read(text, line) {
             case .image(let url, let digest, let bytes):
-                reading.lines.append(UInt32(line))
+                reading.lines.append(UInt32(clamping: line))
                 rows.append(Row(name: Self.name(url), digest: digest, bytes: bytes ?? -1))
             case .comment:
                 let text = String(decoding: text, as: UTF8.self)
@@ -164,7 +164,7 @@ public struct ImageLock: Sendable {
         for index in rows.indices {
             let place = place(of: rows[index].name)
             if table[place] != 0 { throw Problem(line: Int(lines[index]), detail: "its URL has a line already") }
-            table[place] = UInt32(index + 1)
+            table[place] = UInt32(clamping: index + 1)
         }
     }
 

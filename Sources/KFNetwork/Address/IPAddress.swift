@@ -8,7 +8,7 @@ struct IPAddress: Equatable {
     /// Reads a socket address; nil for a family other than IPv4 and IPv6.
     init?(_ address: UnsafeRawPointer, length: Int) {
         guard length >= MemoryLayout<sockaddr>.size else { return nil }
-        switch Int32(address.loadUnaligned(as: sockaddr.self).sa_family) {
+        switch Int32(clamping: address.loadUnaligned(as: sockaddr.self).sa_family) {
         case AF_INET where length >= MemoryLayout<sockaddr_in>.size:
             let address = address.loadUnaligned(as: sockaddr_in.self)
             bytes = withUnsafeBytes(of: address.sin_addr) { Array($0) }

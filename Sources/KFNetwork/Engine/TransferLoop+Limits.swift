@@ -67,10 +67,10 @@ struct ByteBudget {
         let span = Double(now.nanoseconds - last.nanoseconds) / 1e9
         debt = max(0, debt + Double(granted - left) - span * rate)
         last = now
-        granted = Int64(max(0, rate / 10 - debt).rounded(.up))
+        granted = Int64(clamping: max(0, rate / 10 - debt).rounded(.up))
         return granted
     }
 
     /// The time at which a tenth of a second's bytes are free again.
-    var opens: MonotonicTime { last.advanced(nanoseconds: Int64(min(debt / rate, 1e9) * 1e9)) }
+    var opens: MonotonicTime { last.advanced(nanoseconds: Int64(clamping: min(debt / rate, 1e9) * 1e9)) }
 }

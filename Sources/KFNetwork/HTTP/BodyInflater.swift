@@ -83,7 +83,7 @@ final class BodyInflater {
         if case .passing = stage { return try give(bytes, sink) }
         guard let start = bytes.bindMemory(to: UInt8.self).baseAddress else { return }
         stream.pointee.next_in = UnsafeMutablePointer(mutating: start)
-        stream.pointee.avail_in = UInt32(bytes.count)
+        stream.pointee.avail_in = UInt32(clamping: bytes.count)
         while try step(sink) {}
     }
 
@@ -100,7 +100,7 @@ final class BodyInflater {
         var code = Z_OK
         let block = [UInt8](unsafeUninitializedCapacity: Self.blockSize) { buffer, count in
             stream.pointee.next_out = buffer.baseAddress
-            stream.pointee.avail_out = UInt32(buffer.count)
+            stream.pointee.avail_out = UInt32(clamping: buffer.count)
             code = inflate(stream, Z_NO_FLUSH)
             count = buffer.count - Int(stream.pointee.avail_out)
         }

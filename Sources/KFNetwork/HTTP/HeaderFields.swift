@@ -96,10 +96,10 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// Appends a line whose name ends at `colon` and whose value runs from `value` to the end of the line.
     mutating func append(_ name: FieldName, line: UnsafeRawBufferPointer, colon: Int, value: Int) {
-        let start = Int32(bytes.count)
+        let start = Int32(clamping: bytes.count)
         bytes.append(contentsOf: line)
-        let (middle, from) = (start + Int32(colon), start + Int32(value))
-        fields.append(Field(name: name, nameRange: start..<middle, value: from..<start + Int32(line.count)))
+        let (middle, from) = (start + Int32(clamping: colon), start + Int32(clamping: value))
+        fields.append(Field(name: name, nameRange: start..<middle, value: from..<start + Int32(clamping: line.count)))
     }
 
     /// Appends a folded line (RFC 9112, 5.2) to the last value. Returns false if there is no field yet.
@@ -107,7 +107,7 @@ package struct HeaderFields: Sendable, Equatable {
         guard let last = fields.indices.last else { return false }
         bytes.append(UInt8(ascii: " "))
         bytes.append(contentsOf: more)
-        fields[last].value = fields[last].value.lowerBound..<Int32(bytes.count)
+        fields[last].value = fields[last].value.lowerBound..<Int32(clamping: bytes.count)
         return true
     }
 
@@ -120,7 +120,7 @@ package struct HeaderFields: Sendable, Equatable {
     func contains(_ name: FieldName, letters: String) -> Bool {
         let (bytes, letters) = (bytes.span, letters.utf8.span)
         for field in fields where field.name == name && field.value.count >= letters.count {
-            for start in field.value.lowerBound...field.value.upperBound - Int32(letters.count) {
+            for start in field.value.lowerBound...field.value.upperBound - Int32(clamping: letters.count) {
                 if letters.indices.allSatisfy({ bytes[Int(start) + $0] | 0x20 == letters[$0] }) { return true }
             }
         }

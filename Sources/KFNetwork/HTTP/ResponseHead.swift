@@ -99,7 +99,7 @@ struct HeadParser {
             }
             return
         }
-        let found = memchr(line.baseAddress!, Int32(UInt8(ascii: ":")), line.count)
+        let found = memchr(line.baseAddress!, Int32(clamping: UInt8(ascii: ":")), line.count)
         let colon = found.map { UnsafeRawPointer($0) - line.baseAddress! } ?? line.count
         let letters = UnsafeRawBufferPointer(rebasing: line[..<colon])
         let name = FieldName(letters.bindMemory(to: UInt8.self).span)

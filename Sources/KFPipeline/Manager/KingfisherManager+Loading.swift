@@ -322,8 +322,6 @@ extension PixelFacts {
     package init(_ info: ImageInfo) { self.init(width: info.width, height: info.height, frames: info.frames) }
 
     init(_ made: ProcessedImage) {
-        self.init(
-            width: made.image.width, height: made.image.height,
-            frames: made.format.supportsAnimation ? made.image.frames.count : 1)
+        self.init(width: made.image.width, height: made.image.height, frames: made.frames)
     }
 }

@@ -6,9 +6,13 @@ struct ProcessedImage: Sendable {
     let image: Image
     let bytes: [UInt8]
     let format: ImageFormat
+    /// The number of frames that the bytes have: of an animation that was encoded in a format without animations, 1.
+    let frames: Int
 
-    init(image: Image, bytes: [UInt8], format: ImageFormat) {
+    /// Without bytes nothing has been encoded.
+    init(image: Image, bytes: [UInt8] = [], format: ImageFormat) {
         (self.image, self.bytes, self.format) = (image, bytes, format)
+        frames = format.supportsAnimation ? image.frames.count : 1
     }
 
     /// Encodes an image as the options say. `original` are the bytes that it was made from, of this format.
@@ -16,9 +20,10 @@ struct ProcessedImage: Sendable {
     {
         self.image = image
         if let bytes = try Self.rewritten(original, format, options) {
-            (self.bytes, self.format) = (bytes, format)
+            (self.bytes, self.format, frames) = (bytes, format, image.frames.count)
         } else {
             (bytes, self.format) = try options.cacheSerializer.data(for: image, original: format)
+            frames = self.format.supportsAnimation ? image.frames.count : 1
         }
     }
 
@@ -38,10 +43,9 @@ struct ProcessedImage: Sendable {
 
     /// The warnings of decoding, and what the format cannot store. With no bytes, nothing has been encoded.
     var warnings: [ImageWarning] {
-        let frames = image.frames.count
         // An AVIF of an AVIF states the same range.
         let warnings = image.warnings.filter { $0 != .notToneMapped(.avif) || format != .avif || bytes.isEmpty }
-        guard frames > 1, !bytes.isEmpty, !format.supportsAnimation else { return warnings }
-        return warnings + [.framesLost(frames: frames, format)]
+        guard frames < image.frames.count, !bytes.isEmpty else { return warnings }
+        return warnings + [.framesLost(frames: image.frames.count, format)]
     }
 }

@@ -77,7 +77,7 @@ final class ImageMaking: SharedWork {
             return try WorkMemory.shared.holding(size) { () throws(ImagingError) in
                 try Allowance(options.decodeLimits, fileBytes: bytes.count).run { () throws(ImagingError) in
                     let image = try options.processor.process(.data(bytes), options: options.processing)
-                    guard encodes else { return ProcessedImage(image: image, bytes: [], format: format) }
+                    guard encodes else { return ProcessedImage(image: image, format: format) }
                     return try ProcessedImage(image, of: bytes, format, options)
                 }
             }

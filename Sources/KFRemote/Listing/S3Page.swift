@@ -37,7 +37,7 @@ struct S3Page: Sendable {
 
     /// Parses a time such as `2026-11-27T10:00:00.000Z`. Its fraction does not count.
     private static func time(_ text: String) -> Timestamp? {
-        let numbers = text.split { !$0.isASCII || !$0.isNumber }.compactMap { Int32($0) }
+        let numbers = text.split { !$0.isASCII || !$0.isNumber }.compactMap { Int32($0, radix: 10) }
         guard text.hasSuffix("Z"), numbers.count >= 6, (1970...9999).contains(numbers[0]),
             numbers[1...5].allSatisfy({ $0 < 100 })
         else {

@@ -51,7 +51,7 @@ struct RemoteSurvey: Sendable {
             switch entry {
             case .image(let object):
                 images += 1
-                objects[place] = Int32(object)
+                objects[place] = Int32(clamping: object)
                 uses[object] += 1
             case .newer: images += 1
             case .gone, .damaged: break

@@ -17,7 +17,7 @@ extension CacheDirectory {
     /// The beginning of this process's names. It is random as well, because process ids are reused.
     private static let process = "\(getpid())-" + String(UInt64.random(in: 0 ... .max), radix: 16)
     /// The beginning of the names in each folder.
-    private static let prefixes = (0..<UInt8(folders)).map { "tmp/\(ObjectStore.folderName($0))/\(process)-" }
+    private static let prefixes = (0..<UInt8(clamping: folders)).map { "tmp/\(ObjectStore.folderName($0))/\(process)-" }
 
     /// Creates a file in `tmp`, open for reading and writing. Its name begins with this process's prefix.
     func openTemporary(mode: mode_t) throws(StorageError) -> TemporaryFile {

@@ -24,7 +24,7 @@ public enum StorageExpiration: Equatable, Sendable {
             let milliseconds = (seconds * 1000).rounded()
             // Written so that NaN is expired: `milliseconds <= 0` would be false for it.
             guard milliseconds > 0 else { return 0 }
-            return milliseconds >= 0x1p63 ? nil : Int64(milliseconds)
+            return milliseconds >= 0x1p63 ? nil : Int64(clamping: milliseconds)
         case .days(let days):
             let span = Int64(days).multiplied(saturating: Self.millisecondsPerDay)
             return span == .max ? nil : max(0, span)

@@ -107,7 +107,7 @@ extension Connection {
     func apply(_ difference: CountDifference) throws(StorageError) {
         let update = try statement(difference.correction)
         for (index, value) in (difference.corrections + (difference.row.map { [$0] } ?? [])).enumerated() {
-            value.bind(to: update, at: Int32(index + 1))
+            value.bind(to: update, at: Int32(clamping: index + 1))
         }
         try update.run()
     }

@@ -281,7 +281,7 @@ final class BusyWait {
         guard isAllowed else { return false }
         if tries == 0 { start = .now }
         guard patience.deadline(from: start) > .now else { return false }
-        usleep(min(Self.firstPause << UInt32(min(tries, 10)), Self.longestPause))
+        usleep(min(Self.firstPause << UInt32(clamping: min(tries, 10)), Self.longestPause))
         return true
     }
 }

@@ -86,7 +86,7 @@ package struct EntryFilter: Sendable, Equatable {
         format?.bind(to: statement, at: 12)
         largerThan?.bind(to: statement, at: 13)
         identifierEnd?.bind(to: statement, at: 14)
-        for (index, tag) in tags.enumerated() { tag.bind(to: statement, at: Int32(Self.firstTag + index)) }
+        for (index, tag) in tags.enumerated() { tag.bind(to: statement, at: Int32(clamping: Self.firstTag + index)) }
     }
 }
 

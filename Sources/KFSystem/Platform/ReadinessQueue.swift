@@ -58,7 +58,7 @@ package final class ReadinessQueue {
 
     /// Waits up to `milliseconds`, and calls `each` with every socket that is ready, `batch` at most.
     package func wait(milliseconds: Int64, each: (Int32, Readiness) -> Void) {
-        let count = epoll_wait(epoll, buffer, Int32(Self.batch), Int32(clamping: milliseconds))
+        let count = epoll_wait(epoll, buffer, Int32(clamping: Self.batch), Int32(clamping: milliseconds))
         // Interrupted or timed out: in both cases there is nothing to do yet.
         guard count > 0 else { return }
         for index in 0..<Int(count) {

@@ -60,8 +60,9 @@ public struct DefaultCacheSerializer: CacheSerializer {
     public func rewritten(_ data: [UInt8], _ format: ImageFormat) throws(ImagingError) -> [UInt8]? {
         guard options.onlyStrips(format) else { return nil }
         if let bytes = try MetadataRemoval.strip(data, format) { return bytes }
+        let other = format.isEncodable ? format.rawValue : ImageFormat.png.rawValue
         throw .encodingFailed(
-            format, reason: "its metadata can only be removed by encoding it again, as -f \(format.rawValue) does")
+            format, reason: "its metadata can only be removed by encoding it again, as -f \(other) does")
     }
 
     public func data(
@@ -198,12 +199,12 @@ public struct ProcessingChain: Sendable {
             options.qualities[format] = quality
         }
         if arguments.text("quality") != nil {
-            options.quality = Int(try arguments.number("quality", in: 1...100, default: 85))
+            options.quality = Int(clamping: try arguments.number("quality", in: 1...100, default: 85))
         }
         options.compressionLevel = Int(
-            try arguments.number("level", in: 0...9, default: Double(encoding.compressionLevel)))
-        options.effort = Int(try arguments.number("effort", in: 0...6, default: Double(encoding.effort)))
-        options.speed = Int(try arguments.number("speed", in: 0...10, default: Double(encoding.speed)))
+            clamping: try arguments.number("level", in: 0...9, default: Double(encoding.compressionLevel)))
+        options.effort = Int(clamping: try arguments.number("effort", in: 0...6, default: Double(encoding.effort)))
+        options.speed = Int(clamping: try arguments.number("speed", in: 0...10, default: Double(encoding.speed)))
         if let text = arguments.text("background") {
             guard let color = Color(text), color.alpha == 255 else {
                 throw arguments.fail("background is '\(text)', but must be a colour such as '#336699' or 'white'")

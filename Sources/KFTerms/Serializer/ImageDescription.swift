@@ -19,7 +19,8 @@ public enum ImageMeasure: String, Sendable, CaseIterable {
     case frames
 }
 
-/// Figures and placeholders of an image, computed from its first frame, upright and reduced to at most 256 pixels a side.
+/// Figures and placeholders of an image, computed from its first frame, upright and reduced to at most 256 pixels a side;
+/// the colour and the transparency from all pixels.
 ///
 /// The luma is (19595 R + 38470 G + 7471 B + 32768) >> 16 of the samples as they are, over mid grey (128).
 public struct ImageDescription: Sendable, Equatable {
@@ -52,7 +53,7 @@ public struct ImageDescription: Sendable, Equatable {
         entropy = (measures.entropy * 10_000).rounded() / 10_000
         mean = (measures.mean * 100).rounded() / 100
         sharpness = (measures.sharpness * 100).rounded() / 100
-        isTransparent = !small.bitmap.isOpaque
+        isTransparent = !(try AverageColor(of: small).isOpaque)
         color = try ImagePlaceholder.color.value(of: small)
         thumbhash = try ImagePlaceholder.thumbhash.value(of: small)
     }
@@ -77,14 +78,21 @@ public struct ImageDescription: Sendable, Equatable {
 package struct DescriptionSerializer: CacheSerializer {
     package init() {}
 
+    private static let name = "described:"
+
     /// The revision of the algorithms follows the name.
-    package var identifier: String { "described:1" }
+    package var identifier: String { "\(Self.name)2" }
 
     /// The steps at the end of the identifier of each entry with a description, behind `|>` and the steps before.
     package static let steps = "|>\(ImageDescription.reduction.identifier)|>\(DescriptionSerializer().identifier)"
 
-    /// Returns whether an entry with this identifier keeps a description.
-    package static func isDescription(_ identifier: String) -> Bool { "|>\(identifier)".hasSuffix(steps) }
+    /// Returns whether an entry with this identifier keeps a description, of any revision.
+    package static func isDescription(_ identifier: String) -> Bool {
+        guard identifier.utf8.last.map({ $0 &- 0x30 < 10 }) == true else { return false }
+        var text = "|>\(identifier)"[...]
+        while text.utf8.last.map({ $0 &- 0x30 < 10 }) == true { text.removeLast() }
+        return text.hasSuffix("|>\(ImageDescription.reduction.identifier)|>\(Self.name)")
+    }
 
     private static let mark = "description=\""
 

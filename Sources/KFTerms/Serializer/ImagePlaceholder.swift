@@ -5,7 +5,8 @@ import KFSystem
 public enum ImagePlaceholder: String, Sendable, CaseIterable {
     /// The ThumbHash of the first frame in base 64: a blurred picture in some 25 bytes, with transparency.
     case thumbhash
-    /// The average colour of the first frame in linear light, as `#rrggbb`. Pixels count as much as they are opaque.
+    /// The average colour of all pixels of the first frame in linear light, as `#rrggbb`. Pixels count as much as they are
+    /// opaque.
     case color
 
     /// The longest side of the picture from which a ThumbHash is made, in pixels.
@@ -19,7 +20,7 @@ public enum ImagePlaceholder: String, Sendable, CaseIterable {
         case .thumbhash:
             let small = try Self.reduction.process(.image(image.firstFrame), options: .init())
             return Base64.encode(try ThumbHash.bytes(of: small.bitmap))
-        case .color: return String(try AverageColor.color(of: image).hexadecimal.prefix(7))
+        case .color: return String(try AverageColor(of: image).color.hexadecimal.prefix(7))
         }
     }
 }

@@ -139,7 +139,7 @@ private struct IdentityDigest {
     /// Writes the number in decimal digits and a line feed.
     private static func write(_ number: Int, to bytes: inout [UInt8]) {
         if number < 10 {
-            bytes.append(0x30 + UInt8(number))
+            bytes.append(0x30 + UInt8(clamping: number))
         } else {
             bytes += String(number).utf8
         }

@@ -17,7 +17,7 @@ struct PNGColorSpaceTests {
     private func gamma(_ value: Int) -> (String, [UInt8]) { ("gAMA", Files.bigEndian(value)) }
 
     private func primaries(_ values: [Double]) -> (String, [UInt8]) {
-        ("cHRM", values.flatMap { Files.bigEndian(Int(($0 * 100_000).rounded())) })
+        ("cHRM", values.flatMap { Files.bigEndian(Int(clamping: ($0 * 100_000).rounded())) })
     }
 
     private func inSRGB(_ bytes: [UInt8]) throws -> Bitmap {
@@ -29,7 +29,7 @@ struct PNGColorSpaceTests {
     private func encoded(_ light: Double) -> Int {
         let light = min(max(light, 0), 1)
         let value = light <= 0.0031308 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
-        return Int((value * 255).rounded())
+        return Int(clamping: (value * 255).rounded())
     }
 
     private func linear(_ value: Int) -> Double {

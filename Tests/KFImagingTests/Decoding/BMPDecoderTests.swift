@@ -68,7 +68,7 @@ struct BMPDecoderTests {
             let samples = masks.map { mask -> UInt8 in
                 guard mask != 0 else { return 0 }
                 let low = mask & -mask
-                return UInt8((Double((value & mask) / low) * 255 / Double(mask / low)).rounded())
+                return UInt8(clamping: (Double((value & mask) / low) * 255 / Double(mask / low)).rounded())
             }
             return masks.count == 4 ? samples : samples + [255]
         }

@@ -53,7 +53,7 @@ struct ScaledDecodingTests {
         let picture = try Pictures.make(side, side, .gray) { x, y, _ in
             if kind == "print" { return (x / 3 * 7 + y / 5 * 11) % 5 < 2 ? 20 : 245 }
             let (dx, dy) = (Double(x - side / 2), Double(y - side / 2))
-            return Int(127.5 + 127.5 * cos((dx * dx + dy * dy) * Double.pi / Double(side)))
+            return Int(clamping: 127.5 + 127.5 * cos((dx * dx + dy * dy) * Double.pi / Double(side)))
         }
         let bytes = try ImageEncoder.encode(Image(picture), as: .jpeg, options: .init(quality: 90))
         let full = try ImageDecoder.decode(bytes).bitmap

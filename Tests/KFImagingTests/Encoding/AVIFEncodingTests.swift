@@ -13,7 +13,7 @@ struct AVIFEncodingTests {
     /// A picture with the detail of a photograph, that no quality encodes to nothing.
     private func detailed(_ width: Int, _ height: Int) throws -> Bitmap {
         try Pictures.make(width, height) { x, y, channel in
-            128 + Int(90 * sin(Double(x * (channel + 2)) / 9) * cos(Double(y) / 7)) + (x * 7 ^ y * 13) & 15
+            128 + Int(clamping: 90 * sin(Double(x * (channel + 2)) / 9) * cos(Double(y) / 7)) + (x * 7 ^ y * 13) & 15
         }
     }
 

@@ -95,7 +95,10 @@ struct RecognizedSizeTests {
             ("<!DOCTYPE svg><s:svg xmlns:s='x' s:width='1' height='480' viewBox='0 0 4 3'>", [640, 480]),
             ("<svg width='10cm' height='5cm'>", nil), ("<svg width='100%'>", nil), ("<svg width='0' height='1'>", nil),
             ("<svg width='1e30' height='1'>", nil), ("<svg width='nan' height='1'>", nil), ("<svg", nil),
-            ("<svg width='640", nil),
+            ("<svg width='640", nil), ("<svg width='5' height='nan'>", nil), ("<svg width='inf' height='-inf'>", nil),
+            ("<svg viewBox='0 0 1 inf'>", nil), ("<svg viewBox='0 0 inf inf'>", nil),
+            ("<svg width='1' viewBox='0 0 1e-320 1e300'>", nil), ("<svg width='1e309' height='-0'>", nil),
+            ("<svg width='5' height='50%'>", nil), ("<svg width='-5' height='5'>", nil),
         ] as [(String, [Int]?)])
     func svg(text: String, expected: [Int]?) throws { #expect(try size(Array(text.utf8)) == expected) }
 

@@ -19,7 +19,7 @@ struct SmartCropTests {
                 let file = Corpora.url.appendingPathComponent("photos/\(photo)")
                 bitmap = try ImageDecoder.decode([UInt8](Data(contentsOf: file))).bitmap
             }
-            let size = PixelSize(width: Int(numbers[0]), height: Int(numbers[1]))
+            let size = PixelSize(width: Int(clamping: numbers[0]), height: Int(clamping: numbers[1]))
             let box = try Attention.rectangle(size, in: bitmap)
             #expect(box.size == size)
             let apart = (

@@ -25,11 +25,11 @@ struct WatermarkTests {
     ) -> [Double] {
         func origin(_ whole: Int, _ length: Int, _ anchor: Double) -> Int {
             let free = Double(whole) - 2 * placement.margin - Double(length)
-            return Int(placement.margin) + Int((anchor * free).rounded(.down))
+            return Int(clamping: placement.margin) + Int(clamping: (anchor * free).rounded(.down))
         }
         func place(_ at: Int, _ whole: Int, _ length: Int, _ anchor: Double) -> Int? {
             var offset = at - origin(whole, length, anchor)
-            let step = length + Int(placement.margin)
+            let step = length + Int(clamping: placement.margin)
             if placement.tile { offset = ((offset % step) + step) % step }
             return (0..<length).contains(offset) ? offset : nil
         }

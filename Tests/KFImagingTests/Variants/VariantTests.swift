@@ -25,7 +25,8 @@ struct VariantTests {
         let info = try bytes.probe()
         let sizes = [0.1, 0.15, 0.3, 1].map { factor in
             PixelSize(
-                width: max(1, Int(Double(info.width) * factor)), height: max(1, Int(Double(info.height) * factor)))
+                width: max(1, Int(clamping: Double(info.width) * factor)),
+                height: max(1, Int(clamping: Double(info.height) * factor)))
         }
         try bytes.withUnsafeBytes { bytes in
             let groups = try ImageDecoder.passes(over: bytes, options: .init(), sizes: sizes)

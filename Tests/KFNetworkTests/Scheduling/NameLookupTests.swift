@@ -70,7 +70,7 @@ struct NameLookupTests {
             #expect(!host.hasFailedName(now: now))
             scheduler.unresolved(ticket, of: host, abandoned: false, now: now)
             scheduler.finish(ticket, of: host, abandonedLookup: false, now: now)
-            #expect(host.hasFailedName(now: now.advanced(nanoseconds: Int64(seconds * 1e9) - 1)))
+            #expect(host.hasFailedName(now: now.advanced(nanoseconds: Int64(clamping: seconds * 1e9) - 1)))
             now = now + .seconds(seconds)
             #expect(!host.hasFailedName(now: now))
         }

@@ -19,24 +19,24 @@ enum AVIFEncoder {
         let isDeep = image.frames.allSatisfy { $0.bitmap.format.depth == .sixteen }
         let hasAlpha = image.frames.contains { !$0.bitmap.isOpaque }
         var output = kf_avif_output()
-        (output.width, output.height) = (UInt32(image.width), UInt32(image.height))
+        (output.width, output.height) = (UInt32(clamping: image.width), UInt32(clamping: image.height))
         output.depth = !isDeep ? 8 : options.lossless ? 12 : 10
         output.gray = isGray ? 1 : 0
         output.alpha = hasAlpha ? 1 : 0
         output.full_chroma = options.chromaSubsampling == .none ? 1 : 0
         output.lossless = options.lossless ? 1 : 0
-        output.quality = Int32(options.quality(of: .avif))
+        output.quality = Int32(clamping: options.quality(of: .avif))
         // Above 6, libavif has animations encoded in libaom's real-time mode, which crashes on lossless planes such as
         // alpha (libavif's issue 1190).
-        output.speed = Int32(min(max(options.speed, 0), image.isAnimated ? 6 : 10))
+        output.speed = Int32(clamping: min(max(options.speed, 0), image.isAnimated ? 6 : 10))
         if let points = image.codePoints, image.iccProfile == nil {
             (output.primaries, output.transfer) = (
                 UInt16(clamping: points.primaries), UInt16(clamping: points.transfer)
             )
         }
-        output.threads = Int32(threads)
+        output.threads = Int32(clamping: threads)
         output.animated = image.isAnimated ? 1 : 0
-        output.plays = Int32(min(max(image.loopCount, 0), 1 << 30))
+        output.plays = Int32(clamping: min(max(image.loopCount, 0), 1 << 30))
         let library = try MemoryReservation(memory(of: output))
         defer { withExtendedLifetime(library) {} }
         try start(writer, image, output, options)
@@ -48,8 +48,8 @@ enum AVIFEncoder {
             try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
                 var picture = kf_avif_input()
                 (picture.rows, picture.stride) = (rows.row(0), rows.bytesPerRow)
-                picture.channels = UInt32(bitmap.format.channelCount)
-                picture.depth = UInt32(bitmap.format.depth.rawValue)
+                picture.channels = UInt32(clamping: bitmap.format.channelCount)
+                picture.depth = UInt32(clamping: bitmap.format.depth.rawValue)
                 picture.duration = milliseconds(frame.delay)
                 try writer.check(
                     CoderThreads.shared.counting(threads) { kf_avif_writer_picture(writer.pointer, &picture) })
@@ -108,6 +108,6 @@ enum AVIFEncoder {
 
     private static func milliseconds(_ delay: Duration) -> UInt32 {
         let (seconds, attoseconds) = delay.components
-        return UInt32(min(max(seconds, 0), 1 << 20) * 1000 + attoseconds / 1_000_000_000_000_000)
+        return UInt32(clamping: min(max(seconds, 0), 1 << 20) * 1000 + attoseconds / 1_000_000_000_000_000)
     }
 }

@@ -40,7 +40,7 @@ struct AVIFReader: ~Copyable {
             destroy: kf_avif_reader_destroy)
         var bounds = kf_avif_bounds(
             pixels: UInt32(clamping: pixels), side: UInt32(clamping: max(coded.width, coded.height)),
-            frames: UInt32(clamping: structure.frames), threads: UInt32(threads))
+            frames: UInt32(clamping: structure.frames), threads: UInt32(clamping: threads))
         let file = try structure.changes.applied(to: bytes)
         let data = (file?.bytes ?? bytes).bindMemory(to: UInt8.self)
         try handle.check(
@@ -73,7 +73,8 @@ struct AVIFReader: ~Copyable {
         return Picture(
             format: PixelFormat(channels, facts.depth > 8 ? .sixteen : .eight),
             // A day is more than any encoder means, and far from the range of a duration.
-            delay: facts.seconds > 0 ? .microseconds(Int64(min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero)
+            delay: facts.seconds > 0
+                ? .microseconds(Int64(clamping: min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero)
     }
 
     /// Returns the description of the current picture.
@@ -110,8 +111,9 @@ struct AVIFReader: ~Copyable {
         let target = rows.assumingMemoryBound(to: UInt8.self)
         try handle.check(
             kf_avif_reader_rows(
-                handle.pointer, target, bytesPerRow, UInt32(visible.x.lowerBound), UInt32(visible.x.count),
-                UInt32(visible.y.lowerBound + y), UInt32(count)))
+                handle.pointer, target, bytesPerRow, UInt32(clamping: visible.x.lowerBound),
+                UInt32(clamping: visible.x.count),
+                UInt32(clamping: visible.y.lowerBound + y), UInt32(clamping: count)))
     }
 
     /// Reads the visible rows of the current picture once for each target.

@@ -126,7 +126,9 @@ struct AVIFTrack {
             return
         }
         guard let segment = cursor.read(version == 1 ? 8 : 4), segment > 0, let duration else { return }
-        loopCount = max(1, duration / segment + (duration % segment == 0 ? 0 : 1))
+        let plays = duration / segment + (duration % segment == 0 ? 0 : 1)
+        // A duration of 2^63 - 1 is another one without an end.
+        loopCount = plays > Int(Int32.max) ? 0 : max(1, plays)
     }
 
     /// Counts the frames and compares their places with the length of the file.

@@ -9,10 +9,9 @@ enum BMPDecoder {
         case .runs: pictures = try readRuns(header, requests)
         case .unsupported(let feature): throw .unsupported(header.container, feature: feature)
         }
-        return pictures.map { picture in
-            Image(
-                picture, sourceFormat: header.container,
-                iccProfile: ICCProfile.fitting(header.profile.map { Array(header.bytes[$0]) }, picture.format))
+        let profile = header.profile.map { Array(header.bytes[$0]) }
+        return try pictures.map { (picture) throws(ImagingError) in
+            try Image(stored: picture, header.container, .upright, profile: profile, metadata: nil)
         }
     }
 

@@ -130,7 +130,7 @@ struct BMPHeader {
         for index in 0..<(hasAlpha ? 4 : 3) {
             guard let stated = bytes.littleEndian32(at: start + index * 4) else { throw .truncated(container) }
             let mask = UInt32(truncatingIfNeeded: stated) & UInt32(truncatingIfNeeded: (1 << depth) - 1)
-            let bits = mask >> UInt32(mask.trailingZeroBitCount)
+            let bits = mask >> UInt32(clamping: mask.trailingZeroBitCount)
             guard bits & (bits &+ 1) == 0 else { throw .corrupt(container, reason: "a mask with gaps") }
             masks[index] = mask
         }

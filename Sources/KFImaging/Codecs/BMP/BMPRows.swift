@@ -58,7 +58,9 @@ struct BMPRows {
         case .alpha: break
         case .mask(let start, let bytesPerRow):
             let mask = (base + start + stored * bytesPerRow).assumingMemoryBound(to: UInt8.self)
-            for x in 0..<header.size.width { target[x * 4 + 3] = mask[x >> 3] << UInt8(x & 7) & 0x80 == 0 ? 255 : 0 }
+            for x in 0..<header.size.width {
+                target[x * 4 + 3] = mask[x >> 3] << UInt8(clamping: x & 7) & 0x80 == 0 ? 255 : 0
+            }
         }
     }
 
@@ -74,10 +76,10 @@ struct BMPRows {
             }
             // The leftmost pixel has the highest bits.
             let perByte = 8 / depth
-            let mask = UInt8(1 << depth - 1)
+            let mask = UInt8(clamping: 1 << depth - 1)
             for x in 0..<header.size.width {
                 let shift = 8 - depth - x % perByte * depth
-                writer.put(colors[Int(indices[x / perByte] >> UInt8(shift) & mask)], target + x * step)
+                writer.put(colors[Int(indices[x / perByte] >> UInt8(clamping: shift) & mask)], target + x * step)
             }
         }
     }
@@ -117,7 +119,8 @@ struct BMPRows {
     @inline(__always)
     private static func pixel(_ row: UnsafeRawPointer, _ x: Int, _ depth: Int) -> UInt32 {
         switch depth {
-        case 16: return UInt32(UInt16(littleEndian: row.loadUnaligned(fromByteOffset: x * 2, as: UInt16.self)))
+        case 16:
+            return UInt32(clamping: UInt16(littleEndian: row.loadUnaligned(fromByteOffset: x * 2, as: UInt16.self)))
         case 24:
             let bytes = row.assumingMemoryBound(to: UInt8.self) + x * 3
             return UInt32(bytes[0]) | UInt32(bytes[1]) << 8 | UInt32(bytes[2]) << 16
@@ -181,7 +184,7 @@ struct BMPSample {
     init(_ mask: UInt32) {
         self.mask = mask
         shift = mask == 0 ? 0 : mask.trailingZeroBitCount
-        let maximum = UInt64(mask >> UInt32(shift))
+        let maximum = UInt64(mask >> UInt32(clamping: shift))
         self.maximum = maximum
         table = maximum < 256 ? (0...maximum).map { BMPSample.scaled($0, maximum) } : []
     }

@@ -30,16 +30,21 @@ struct BMPRuns {
     ///
     /// - Throws: `truncated` when the bytes end before the end mark and before the last pixel, `corrupt` for a run
     ///   behind the last row.
-    static func areWhole(_ header: BMPHeader) throws(ImagingError) -> Bool {
+    static func areWhole(_ header: BMPHeader) throws(ImagingError) -> Bool { try walk(header).isWhole }
+
+    /// Walks the runs like `areWhole`. Returns the offset behind the last one, where the end mark may stand.
+    static func end(_ header: BMPHeader) throws(ImagingError) -> Int { try walk(header).end }
+
+    private static func walk(_ header: BMPHeader) throws(ImagingError) -> (isWhole: Bool, end: Int) {
         var runs = BMPRuns(header)
         var pace = Pace()
         let (pixels, overflow) = header.size.width.multipliedReportingOverflow(by: header.size.height)
         var painted = 0
         while overflow || painted < pixels {
-            guard let run = try runs.next(&pace) else { return false }
+            guard let run = try runs.next(&pace) else { return (false, runs.position) }
             painted += run.count
         }
-        return true
+        return (true, runs.position)
     }
 
     /// Paints the runs onto a bitmap of zeros.

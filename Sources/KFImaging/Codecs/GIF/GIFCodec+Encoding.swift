@@ -9,7 +9,8 @@ extension GIFCodec {
             writing: image, as: .gif, longestSide: 65_535, kf_gif_writer_create, message: kf_gif_writer_message,
             destroy: kf_gif_writer_destroy)
         try writer.check(
-            kf_gif_writer_start(writer.pointer, UInt32(image.width), UInt32(image.height), repetitions(image)))
+            kf_gif_writer_start(
+                writer.pointer, UInt32(clamping: image.width), UInt32(clamping: image.height), repetitions(image)))
         var difference = try FrameDifference(width: image.width, height: image.height)
         var current = try image.frames[0].bitmap.opaqueOrClear(onto: options.background)
         var clock = GIFClock()
@@ -20,14 +21,14 @@ extension GIFCodec {
             let patch = try difference.patch(current, before: next, isFirst: index == 0)
             let indexes = try PatchIndexes(patch, of: difference.changes)
             var frame = kf_gif_frame()
-            (frame.left, frame.top) = (UInt32(patch.left), UInt32(patch.top))
-            (frame.width, frame.height) = (UInt32(patch.width), UInt32(patch.height))
+            (frame.left, frame.top) = (UInt32(clamping: patch.left), UInt32(clamping: patch.top))
+            (frame.width, frame.height) = (UInt32(clamping: patch.width), UInt32(clamping: patch.height))
             frame.disposal = image.isAnimated ? (patch.isClearedAfter ? 2 : 1) : 0
-            frame.transparent = indexes.transparent.map { Int32($0) } ?? -1
+            frame.transparent = indexes.transparent.map { Int32(clamping: $0) } ?? -1
             frame.delay = image.isAnimated ? clock.hundredths(image.frames[index].delay) : 0
             try indexes.palette.withUnsafeBufferPointer { (palette) throws(ImagingError) in
                 frame.palette = palette.baseAddress
-                frame.palette_count = UInt32(palette.count / 3)
+                frame.palette_count = UInt32(clamping: palette.count / 3)
                 try writer.check(kf_gif_writer_frame(writer.pointer, &frame))
             }
             try indexes.bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) in
@@ -37,7 +38,8 @@ extension GIFCodec {
                 for y in stride(from: 0, to: patch.height, by: step) {
                     let count = min(step, patch.height - y)
                     try pace.advance(count * patch.width)
-                    try writer.check(kf_gif_writer_rows(writer.pointer, first + y * patch.width, UInt32(count)))
+                    try writer.check(
+                        kf_gif_writer_rows(writer.pointer, first + y * patch.width, UInt32(clamping: count)))
                 }
             }
             if let next { current = next }
@@ -48,7 +50,7 @@ extension GIFCodec {
     /// The file states repetitions, one less than the number of plays. Without a loop extension it plays once.
     private func repetitions(_ image: Image) -> Int32 {
         guard image.isAnimated, image.loopCount != 1 else { return -1 }
-        return Int32(min(max(image.loopCount - 1, 0), 65_535))
+        return Int32(clamping: min(max(image.loopCount - 1, 0), 65_535))
     }
 }
 
@@ -61,7 +63,7 @@ private struct GIFClock {
         let time = delay + error
         let (seconds, attoseconds) = time.components
         let milliseconds = min(seconds, 655) * 1000 + attoseconds / 1_000_000_000_000_000
-        let rounded = UInt32(min(max((milliseconds + 5) / 10, 2), 65_535))
+        let rounded = UInt32(clamping: min(max((milliseconds + 5) / 10, 2), 65_535))
         error = time - .milliseconds(Int(rounded) * 10)
         // A larger error is that of a bound, and not carried on.
         if max(error, .zero - error) > .milliseconds(5) { error = .zero }
@@ -194,7 +196,7 @@ struct PatchIndexes {
         } else {
             colors = try quantize(patch, pixels)
         }
-        if let clear = colors.firstIndex(of: 0) { transparent = UInt8(clear) }
+        if let clear = colors.firstIndex(of: 0) { transparent = UInt8(clamping: clear) }
         while colors.count < 2 { colors.append(0) }
         palette = colors.flatMap { color in (0..<3).map { UInt8(truncatingIfNeeded: color >> ($0 * 8)) } }
     }

@@ -196,12 +196,14 @@ struct GIFReader: ~Copyable {
         var palette = [UInt32](repeating: 0, count: 256)
         if let table {
             for (index, place) in stride(from: table.lowerBound, to: table.upperBound, by: 3).enumerated() {
-                let color = UInt32(bytes.littleEndian24(at: place) ?? 0)
+                let color = UInt32(clamping: bytes.littleEndian24(at: place) ?? 0)
                 palette[index] = UInt32(littleEndian: color | 0xFF00_0000)
             }
         } else {
             // The format leaves the colours to the decoder; most decoders use a grey ramp.
-            for index in 0..<256 { palette[index] = UInt32(littleEndian: UInt32(index) * 0x01_0101 | 0xFF00_0000) }
+            for index in 0..<256 {
+                palette[index] = UInt32(littleEndian: UInt32(clamping: index) * 0x01_0101 | 0xFF00_0000)
+            }
         }
         if let transparent { palette[transparent] = 0 }
         return palette

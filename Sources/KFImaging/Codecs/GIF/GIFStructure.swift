@@ -70,15 +70,26 @@ struct GIFStructure: FileStructure {
         let body = position + 2
         if kind == 0xF9, body + 1 < bytes.count, bytes[body] >= 4, bytes[body + 1] & 1 == 1 {
             hasTransparency = true
-        } else if kind == 0xFF,
-            bytes.holds("\u{0B}NETSCAPE2.0", at: body) || bytes.holds("\u{0B}ANIMEXTS1.0", at: body),
-            bytes.count > body + 13, bytes[body + 12] >= 3, bytes[body + 13] & 7 == 1,
-            let count = bytes.littleEndian16(at: body + 14)
+        } else if kind == 0xFF, let loop = GIFStructure.loopBlock(bytes, at: body),
+            let count = bytes.littleEndian16(at: loop + 2)
         {
             // The file states repetitions, one less than the number of plays.
             loopCount = count == 0 ? 0 : count + 1
         }
         return GIFStructure.skipBlocks(bytes, from: body)
+    }
+
+    /// Returns the position of the sub-block with the loop count in the extension of an application; nil without one.
+    static func loopBlock(_ bytes: UnsafeRawBufferPointer, at body: Int) -> Int? {
+        guard bytes.holds("\u{0B}NETSCAPE2.0", at: body) || bytes.holds("\u{0B}ANIMEXTS1.0", at: body) else {
+            return nil
+        }
+        var position = body + 12
+        while position + 4 <= bytes.count, bytes[position] > 0 {
+            if bytes[position] >= 3, bytes[position + 1] & 7 == 1 { return position }
+            position += Int(bytes[position]) + 1
+        }
+        return nil
     }
 
     /// Returns the position behind the sub-blocks; nil when they do not end.

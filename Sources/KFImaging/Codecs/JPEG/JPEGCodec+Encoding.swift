@@ -8,9 +8,9 @@ extension JPEGCodec {
             writing: image, as: .jpeg, longestSide: 65_500, kf_jpeg_writer_create, message: kf_jpeg_writer_message,
             destroy: kf_jpeg_writer_destroy)
         var output = kf_jpeg_output()
-        (output.width, output.height) = (UInt32(bitmap.width), UInt32(bitmap.height))
-        output.channels = UInt32(bitmap.format.channelCount)
-        output.quality = Int32(options.quality(of: .jpeg))
+        (output.width, output.height) = (UInt32(clamping: bitmap.width), UInt32(clamping: bitmap.height))
+        output.channels = UInt32(clamping: bitmap.format.channelCount)
+        output.quality = Int32(clamping: options.quality(of: .jpeg))
         output.progressive = options.progressive ? 1 : 0
         // Optimised Huffman tables save some per cent of the file and cost a second pass with all coefficients in
         // memory: worth it for a thumbnail, not for a photograph.
@@ -25,16 +25,15 @@ extension JPEGCodec {
         let profile = ICCProfile.fitting(image.iccProfile, bitmap.format) ?? []
         try profile.withUnsafeBufferPointer { (icc) throws(ImagingError) in
             output.icc = icc.baseAddress
-            output.icc_length = UInt32(icc.count)
+            output.icc_length = UInt32(clamping: icc.count)
             try writer.check(kf_jpeg_writer_start(writer.pointer, &output))
         }
-        if options.keepsMetadata {
-            for segment in segments(image.metadata) {
-                try writer.check(kf_jpeg_writer_app1(writer.pointer, segment, UInt32(segment.count)))
-            }
+        for segment in segments(image.metadata) {
+            try writer.check(kf_jpeg_writer_app1(writer.pointer, segment, UInt32(clamping: segment.count)))
         }
         try bitmap.withSlices { (rows, first, count) throws(ImagingError) in
-            try writer.check(kf_jpeg_writer_rows(writer.pointer, rows.row(first), rows.bytesPerRow, UInt32(count)))
+            try writer.check(
+                kf_jpeg_writer_rows(writer.pointer, rows.row(first), rows.bytesPerRow, UInt32(clamping: count)))
         }
         return try writer.file(kf_jpeg_writer_finish)
     }

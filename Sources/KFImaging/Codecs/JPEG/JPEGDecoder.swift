@@ -22,7 +22,7 @@ struct JPEGDecoder {
         let plans = try requests.map { (request) throws(ImagingError) in try structure.plan(request) }
         let numerator = plans.map { JPEGScale.numerator(source: $0.source, minimum: $0.minimum) }.max() ?? 1
         let pictures = try pictures(numerator, plans.map(\.exact))
-        let profile = try ICCProfile.fitting(JPEGStructure.iccProfile(in: bytes), pictures[0].format)
+        let profile = try JPEGStructure.iccProfile(in: bytes)
         let metadata = structure.blocks.metadata
         return try pictures.map { (picture) throws(ImagingError) in
             try Image(
@@ -126,7 +126,7 @@ struct JPEGReader: ~Copyable {
     /// Sets the scale to numerator/8 before the start, and returns the resulting size.
     mutating func scale(_ numerator: Int) throws(ImagingError) -> PixelSize {
         var (width, height): (UInt32, UInt32) = (0, 0)
-        try handle.check(kf_jpeg_reader_scale(handle.pointer, UInt32(numerator), &width, &height))
+        try handle.check(kf_jpeg_reader_scale(handle.pointer, UInt32(clamping: numerator), &width, &height))
         return PixelSize(width: Int(width), height: Int(height))
     }
 
@@ -167,7 +167,8 @@ struct JPEGReader: ~Copyable {
         try rest.read(rows, bytesPerRow: bytesPerRow, count: count, empty: 128) { (rows, count) throws(ImagingError) in
             let target = rows.assumingMemoryBound(to: UInt8.self)
             try handle.check(
-                kf_jpeg_reader_rows(handle.pointer, target, bytesPerRow, UInt32(count)), bytes: bytesPerRow * count)
+                kf_jpeg_reader_rows(handle.pointer, target, bytesPerRow, UInt32(clamping: count)),
+                bytes: bytesPerRow * count)
         }
     }
 

@@ -192,6 +192,17 @@ struct JPEGMarkerWalk {
         return Segment(marker: marker, body: body)
     }
 
+    /// Returns the number of bytes to the end of the JPEG with which some bytes begin.
+    ///
+    /// - Throws: `truncated` and `corrupt`.
+    static func length(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Int {
+        var walk = JPEGMarkerWalk(bytes)
+        while let segment = try walk.next() {
+            if segment.marker == 0xD9 { return walk.position }
+        }
+        throw .truncated(.jpeg)
+    }
+
     /// Walks from the end of the header through the scans to the end marker; bytes behind that are ignored.
     ///
     /// - Throws: `truncated` when the end marker is missing, `corrupt` without a scan.

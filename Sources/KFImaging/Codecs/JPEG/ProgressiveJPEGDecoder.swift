@@ -113,8 +113,6 @@ package final class ProgressiveJPEGDecoder {
         let inks = reader?.isCMYK == true ? InkConverter(profile: profile) : nil
         guard let picture = try reader?.read(into: &target, width: size.width, through: inks)[0] else { return nil }
         try reader?.endOutput()
-        return Image(
-            try picture.oriented(orientation), sourceFormat: .jpeg,
-            iccProfile: ICCProfile.fitting(profile, picture.format))
+        return try Image(stored: picture, .jpeg, orientation, profile: profile, metadata: nil)
     }
 }

@@ -47,7 +47,7 @@ struct PNGAnimationDecoder {
 
     private func picture(_ frame: PNGFrame, _ chunks: Range<Int>, _ index: Int) throws(ImagingError) -> Bitmap {
         var source = kf_png_frame()
-        (source.width, source.height) = (UInt32(frame.size.width), UInt32(frame.size.height))
+        (source.width, source.height) = (UInt32(clamping: frame.size.width), UInt32(clamping: frame.size.height))
         source.has_own_data = index == 0 && animation.startsWithDefaultImage ? 0 : 1
         (source.start, source.end) = (chunks.lowerBound, chunks.upperBound)
         (source.palette, source.transparency) = (structure.palette, structure.transparency)
@@ -63,17 +63,18 @@ struct PNGAnimationDecoder {
         private let grays: [UInt8]?
 
         init(_ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure) throws(ImagingError) {
-            let header = try PNGReader(bytes)
-            let isGray = header.format.isGray
-            let stated = structure.colorSpace.profile(
-                embedded: ICCProfile.fitting(header.iccProfile, isGray ? .gray : .rgb), isGray: isGray)
-            profile = isGray ? nil : stated
-            grays = try isGray ? stated.map(Color.grays) : nil
+            let isGray = structure.isGray
+            let stated = structure.statedProfile(of: bytes, isGray ? .gray : .rgb)
+            let describesColor = ICCProfile.fitting(stated, .rgb) != nil
+            profile = describesColor ? stated : nil
+            grays = try isGray && !describesColor ? stated.map(Color.grays) : nil
         }
 
         private static func grays(_ profile: [UInt8]) throws(ImagingError) -> [UInt8] {
             var ramp = try Bitmap(width: 256, height: 1, format: .gray)
-            try ramp.withUnsafeMutableRows { (rows) in for value in 0..<256 { rows.row(0)[value] = UInt8(value) } }
+            try ramp.withUnsafeMutableRows { (rows) in
+                for value in 0..<256 { rows.row(0)[value] = UInt8(clamping: value) }
+            }
             let converted = try Image(ramp, iccProfile: profile).convertedToSRGB().bitmap
             return converted.withUnsafeRows { rows in (0..<256).map { rows.row(0)[$0] } }
         }

@@ -2,35 +2,51 @@ import CImageCodecs
 
 extension PNGCodec {
     /// Encodes PNG, with a palette for up to 256 colours, else with 8 or 16 bits a sample.
+    ///
+    /// libpng refuses profiles that other formats carry, such as one with an invalid rendering intent. The pixels are
+    /// converted to sRGB then.
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+        if let file = try file(of: image, options) { return file }
+        var plain = try image.convertedToSRGB()
+        plain.iccProfile = nil
+        guard let file = try file(of: plain, options) else { throw .encodingFailed(.png, reason: "a refused profile") }
+        return file
+    }
+
+    /// Nil for a profile that libpng refuses.
+    private func file(of image: Image, _ options: EncodeOptions) throws(ImagingError) -> [UInt8]? {
         let bitmap = image.bitmap
         let writer = try CodecHandle(
             writing: image, as: .png, longestSide: Int(Int32.max), kf_png_writer_create, message: kf_png_writer_message,
             destroy: kf_png_writer_destroy)
         let indexed = try IndexedBitmap.exactly(bitmap)
         var output = kf_png_output()
-        (output.width, output.height) = (UInt32(bitmap.width), UInt32(bitmap.height))
-        output.channels = indexed == nil ? UInt32(bitmap.format.channelCount) : 1
-        output.depth = UInt32(bitmap.format.depth.rawValue)
-        output.level = Int32(min(max(options.compressionLevel, 0), 9))
+        (output.width, output.height) = (UInt32(clamping: bitmap.width), UInt32(clamping: bitmap.height))
+        output.channels = indexed == nil ? UInt32(clamping: bitmap.format.channelCount) : 1
+        output.depth = UInt32(clamping: bitmap.format.depth.rawValue)
+        output.level = Int32(clamping: min(max(options.compressionLevel, 0), 9))
         let profile = ICCProfile.fitting(image.iccProfile, bitmap.format) ?? []
-        let metadata = options.keepsMetadata ? image.metadata : nil
         // libpng takes a C string.
-        let xmp = metadata?.xmp.map { $0.contains(0) ? [] : $0 + [0] } ?? []
-        try withBytes(of: profile, metadata?.exif ?? [], xmp, indexed?.palette ?? []) { (blocks) throws(ImagingError) in
+        let xmp = image.metadata?.xmp.map { $0.contains(0) ? [] : $0 + [0] } ?? []
+        let exif = image.metadata?.exif ?? []
+        let isTaken = try withBytes(of: profile, exif, xmp, indexed?.palette ?? []) { (blocks) throws(ImagingError) in
             let (profile, exif, xmp, palette) = (blocks[0], blocks[1], blocks[2], blocks[3])
-            (output.icc, output.icc_length) = (profile.baseAddress, UInt32(profile.count))
-            (output.exif, output.exif_length) = (exif.baseAddress, UInt32(exif.count))
+            (output.icc, output.icc_length) = (profile.baseAddress, UInt32(clamping: profile.count))
+            (output.exif, output.exif_length) = (exif.baseAddress, UInt32(clamping: exif.count))
             output.xmp = xmp.isEmpty ? nil : UnsafeRawPointer(xmp.baseAddress!).assumingMemoryBound(to: CChar.self)
             output.palette = palette.isEmpty ? nil : palette.baseAddress
-            output.palette_count = UInt32(palette.count / 4)
-            try writer.check(kf_png_writer_start(writer.pointer, &output))
+            output.palette_count = UInt32(clamping: palette.count / 4)
+            let status = kf_png_writer_start(writer.pointer, &output)
+            if status != KF_UNSUPPORTED { try writer.check(status) }
+            return status == KF_OK
         }
+        guard isTaken else { return nil }
         // The rows that libpng keeps, and zlib's state.
         let library = try MemoryReservation(bitmap.width * 4 * bitmap.format.bytesPerPixel + (1 << 19))
         defer { withExtendedLifetime(library) {} }
         try (indexed?.indexes ?? bitmap).withSlices { (rows, first, count) throws(ImagingError) in
-            try writer.check(kf_png_writer_rows(writer.pointer, rows.row(first), rows.bytesPerRow, UInt32(count)))
+            try writer.check(
+                kf_png_writer_rows(writer.pointer, rows.row(first), rows.bytesPerRow, UInt32(clamping: count)))
         }
         return try writer.file(kf_png_writer_finish)
     }

@@ -11,8 +11,7 @@ enum PNGDecoder {
             requests, source: reader.size, orientation: structure.orientation,
             bytesPerPixel: reader.format.bytesPerPixel)
         let pictures = try reader.pictures(targets)
-        let profile = structure.colorSpace.profile(
-            embedded: ICCProfile.fitting(reader.iccProfile, reader.format), isGray: reader.format.isGray)
+        let profile = structure.statedProfile(of: bytes, reader.format)
         let (metadata, warnings) = (structure.metadata, structure.warningsOfDecoding)
         return try pictures.map { (picture) throws(ImagingError) in
             try Image(
@@ -29,15 +28,35 @@ enum PNGDecoder {
     private static func reader(
         _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure
     ) throws(ImagingError) -> PNGReader {
+        if structure.hasEarlyTransparency { return try ordered(bytes, structure) }
         let reader = try PNGReader(bytes)
         guard reader.size == structure.size else {
             throw .corrupt(.png, reason: "two headers of different sizes")
         }
         return reader
     }
+
+    /// A reader that gets the palette first, as libpng wants it.
+    private static func ordered(
+        _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure
+    ) throws(ImagingError) -> PNGReader {
+        var frame = kf_png_frame()
+        (frame.width, frame.height) = (
+            UInt32(clamping: structure.size.width), UInt32(clamping: structure.size.height)
+        )
+        (frame.start, frame.end) = (structure.palette, bytes.count)
+        (frame.palette, frame.transparency) = (structure.palette, structure.transparency)
+        return try PNGReader(bytes, frame: &frame)
+    }
 }
 
 extension PNGStructure {
+    /// Returns the profile of the pixels, decoded in this format; nil is sRGB.
+    func statedProfile(of bytes: UnsafeRawBufferPointer, _ format: PixelFormat) -> [UInt8]? {
+        colorSpace.profile(
+            embedded: ICCProfile.describing(embeddedProfile(in: bytes), format), isGray: format.isGray)
+    }
+
     /// Reads the structure of a file that is to be decoded.
     ///
     /// - Throws: `truncated` for an incomplete file, `corrupt`, and the errors of the limits.
@@ -63,7 +82,6 @@ struct PNGReader: ~Copyable {
     let format: PixelFormat
     /// 1, or 7 for an interlaced picture, whose rows are all read seven times.
     private let passes: UInt32
-    let iccProfile: [UInt8]?
     private var rest = RestOfPicture()
 
     /// Reads the picture, or one frame of an animation, as RGBA of 8 bits.
@@ -84,7 +102,6 @@ struct PNGReader: ~Copyable {
         format = PixelFormat(channels, depth)
         size = PixelSize(width: Int(header.width), height: Int(header.height))
         passes = header.passes
-        iccProfile = header.icc.map { Array(UnsafeBufferPointer(start: $0, count: Int(header.icc_length))) }
         self.handle = handle
     }
 
@@ -93,7 +110,7 @@ struct PNGReader: ~Copyable {
         try rest.read(rows, bytesPerRow: bytesPerRow, count: count, empty: passes == 1 ? 0 : nil) {
             (rows, count) throws(ImagingError) in
             let target = rows.assumingMemoryBound(to: UInt8.self)
-            let status = kf_png_reader_rows(handle.pointer, target, bytesPerRow, UInt32(count))
+            let status = kf_png_reader_rows(handle.pointer, target, bytesPerRow, UInt32(clamping: count))
             try handle.check(status, bytes: bytesPerRow * count)
         }
     }

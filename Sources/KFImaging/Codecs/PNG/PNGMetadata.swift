@@ -60,15 +60,20 @@ enum PNGText {
     private static func text(_ data: UnsafeRawBufferPointer, isCompressed: Bool) -> [UInt8]? {
         let limit = ImageMetadata.maximumLength * 5 / 2
         guard isCompressed else { return data.count <= limit ? Array(data) : nil }
+        return data.inflated(limit: limit)
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The content of a zlib stream; nil when it is damaged, empty, or longer than the limit.
+    func inflated(limit: Int) -> [UInt8]? {
         var length = 0
-        let text = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
-            if kf_inflate(data.bindMemory(to: UInt8.self).baseAddress, data.count, buffer.baseAddress, limit, &length)
-                == KF_OK
-            {
-                count = length
-            }
+        let content = [UInt8](unsafeUninitializedCapacity: limit) { buffer, written in
+            let status = kf_inflate(bindMemory(to: UInt8.self).baseAddress, count, buffer.baseAddress, limit, &length)
+            if status == KF_OK { written = length }
         }
-        return text.isEmpty ? nil : text
+        // A copy of just that length.
+        return content.isEmpty ? nil : Array(content[...])
     }
 }
 

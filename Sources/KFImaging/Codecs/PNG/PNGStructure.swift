@@ -15,9 +15,10 @@ struct PNGStructure {
     private var textsLeft = 16
     /// The animation, broken or not; nil for a still PNG.
     private var stated: PNGAnimation?
-    /// The positions of the first PLTE and tRNS chunk; 0 for none.
+    /// The positions of the first PLTE, tRNS and iCCP chunk; 0 for none.
     private(set) var palette = 0
     private(set) var transparency = 0
+    private var profile = 0
     private(set) var warnings: [ImageWarning] = []
     /// Whether a chunk of image data begins.
     private(set) var hasData = false
@@ -42,6 +43,12 @@ struct PNGStructure {
         default: 1
         }
     }
+
+    /// Whether the pixels are grey, with or without alpha.
+    var isGray: Bool { colorType == 0 || colorType == 4 }
+
+    /// Whether transparency precedes the palette that it belongs to. libpng ignores it there.
+    var hasEarlyTransparency: Bool { colorType == 3 && transparency > 0 && transparency < palette }
 
     private var hasAlpha: Bool {
         colorType == 4 || colorType == 6 || hasTransparentColor || animation?.uncovers == true
@@ -68,6 +75,9 @@ struct PNGStructure {
                 continue
             }
             let isFirst = position == 8
+            if isFirst, kind == "CgBI" {
+                throw .unsupported(.png, feature: "a CgBI chunk, of Apple's own form of PNG,")
+            }
             if isFirst != (kind == "IHDR") || length > Int(Int32.max) {
                 throw .corrupt(.png, reason: isFirst ? "no header at its start" : "an impossible chunk")
             }
@@ -188,6 +198,7 @@ struct PNGStructure {
         case "fdAT": stated?.readData(body)
         case "IEND": isComplete = true
         case "PLTE": if palette == 0 { palette = position }
+        case "iCCP" where !hasData: if profile == 0 { profile = position }
         case "tRNS" where !hasData:
             if transparency == 0 { transparency = position }
             hasTransparentColor = colorType == 0 || colorType == 2 || colorType == 3
@@ -217,13 +228,26 @@ struct PNGStructure {
         return animation.startsWithDefaultImage && (firstFrameOnly || animation.frames == 1) ? nil : animation
     }
 
+    /// Returns the embedded profile; nil without one, and for a damaged one.
+    ///
+    /// libpng would drop profiles that lcms2 reads, such as one with an invalid rendering intent.
+    func embeddedProfile(in bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard profile > 0, let chunk = bytes.chunk(at: profile) else { return nil }
+        let body = bytes.part(chunk.body)
+        // A name that ends in NUL, and the method of compression.
+        guard let end = body.firstIndex(of: 0), end + 2 <= body.count, body[end + 1] == 0 else { return nil }
+        return body.part(end + 2..<body.count).inflated(limit: PNGStructure.longestProfile)
+    }
+
+    private static let longestProfile = 8 << 20
+
     var metadata: ImageMetadata? { ImageMetadata(uprightOf: exif ?? textExif, xmp) }
 
     /// The orientation from EXIF, else from EXIF in a text chunk, else from XMP.
     var orientation: Orientation {
-        exif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
-            ?? textExif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
-            ?? xmp.flatMap { $0.withUnsafeBytes(XMPOrientation.read) } ?? .upright
+        exif.flatMap { $0.withUnsafeBytes(ExifFile.orientation) }
+            ?? textExif.flatMap { $0.withUnsafeBytes(ExifFile.orientation) }
+            ?? xmp.flatMap { $0.withUnsafeBytes(XMPPacket.orientation) } ?? .upright
     }
 
     private mutating func readHeader(_ body: UnsafeRawBufferPointer) throws(ImagingError) {

@@ -10,12 +10,12 @@ extension WebPCodec {
             writing: image, as: .webp, longestSide: 16_383, kf_webp_writer_create, message: kf_webp_writer_message,
             destroy: kf_webp_writer_destroy)
         var output = kf_webp_output()
-        (output.width, output.height) = (UInt32(image.width), UInt32(image.height))
+        (output.width, output.height) = (UInt32(clamping: image.width), UInt32(clamping: image.height))
         output.lossless = options.lossless ? 1 : 0
-        output.quality = Int32(options.quality(of: .webp))
-        output.effort = Int32(min(max(options.effort, 0), 6))
+        output.quality = Int32(clamping: options.quality(of: .webp))
+        output.effort = Int32(clamping: min(max(options.effort, 0), 6))
         output.animated = image.isAnimated ? 1 : 0
-        output.plays = Int32(min(max(image.loopCount, 0), 65_535))
+        output.plays = Int32(clamping: min(max(image.loopCount, 0), 65_535))
         let library = try MemoryReservation(
             image.width * image.height * bytesPerPixel(image, lossless: options.lossless))
         defer { withExtendedLifetime(library) {} }
@@ -30,29 +30,29 @@ extension WebPCodec {
             try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
                 var picture = kf_webp_picture()
                 (picture.rows, picture.stride) = (rows.row(0), rows.bytesPerRow)
-                picture.channels = UInt32(bitmap.format.channelCount)
+                picture.channels = UInt32(clamping: bitmap.format.channelCount)
                 picture.start = Int32(truncatingIfNeeded: end)
                 try writer.check(kf_webp_writer_picture(writer.pointer, &picture))
             }
             elapsed += min(max(frame.delay, .zero), .seconds(Int32.max))
             end = min(milliseconds(elapsed), Int(Int32.max))
         }
-        return try finish(writer, image, options, end: end)
+        return try finish(writer, image, end: end)
     }
 
     /// Adds the chunks of profile and metadata, whose bytes must stay in place until the file is assembled.
     private func finish(
-        _ writer: borrowing CodecHandle, _ image: Image, _ options: EncodeOptions, end: Int
+        _ writer: borrowing CodecHandle, _ image: Image, end: Int
     ) throws(ImagingError) -> [UInt8] {
-        let metadata = options.keepsMetadata ? image.metadata : nil
         let profile = ICCProfile.fitting(image.iccProfile, .rgb) ?? []
         let names: [StaticString] = ["ICCP", "EXIF", "XMP "]
-        return try withBytes(of: profile, metadata?.exif ?? [], metadata?.xmp ?? []) { (blocks) throws(ImagingError) in
+        return try withBytes(of: profile, image.metadata?.exif ?? [], image.metadata?.xmp ?? []) {
+            (blocks) throws(ImagingError) in
             for (name, block) in zip(names, blocks) where !block.isEmpty {
                 let name = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
                 try writer.check(kf_webp_writer_chunk(writer.pointer, name, block.baseAddress, block.count))
             }
-            return try writer.file { kf_webp_writer_finish($0, Int32(end), $1) }
+            return try writer.file { kf_webp_writer_finish($0, Int32(clamping: end), $1) }
         }
     }
 

@@ -39,8 +39,8 @@ enum WebPDecoder {
             reserve * max(Double(minimum.width) / Double(source.width), Double(minimum.height) / Double(source.height))
         guard factor < 1 else { return source }
         return PixelSize(
-            width: min(source.width, Int((Double(source.width) * factor).rounded(.up))),
-            height: min(source.height, Int((Double(source.height) * factor).rounded(.up))))
+            width: min(source.width, Int(clamping: (Double(source.width) * factor).rounded(.up))),
+            height: min(source.height, Int(clamping: (Double(source.height) * factor).rounded(.up))))
     }
 
     private static func picture(
@@ -95,8 +95,8 @@ enum WebPReader {
         let scales = rows.width != source.width || rows.height != source.height
         let handle = try CodecHandle(
             kf_webp_reader_create(
-                rows.row(0), rows.bytesPerRow, length, UInt32(rows.format.channelCount),
-                scales ? UInt32(rows.width) : 0, scales ? UInt32(rows.height) : 0),
+                rows.row(0), rows.bytesPerRow, length, UInt32(clamping: rows.format.channelCount),
+                scales ? UInt32(clamping: rows.width) : 0, scales ? UInt32(clamping: rows.height) : 0),
             .webp, bytes: length, message: kf_webp_reader_message, destroy: kf_webp_reader_destroy)
 
         // Few bytes can encode many pixels. The clock is checked after each hundredth of the data, and more often in a

@@ -73,9 +73,10 @@ struct WebPStructure: FileStructure {
             size = PixelSize(width: 1 + width, height: 1 + height)
         case "ANIM": loopCount = part.littleEndian16(at: 4) ?? loopCount
         case "ANMF": if isAnimated { try readAnimationFrame(body) }
-        case "ICCP": icc = part
-        case "EXIF": blocks.exif = part
-        case "XMP ": blocks.xmp = part
+        // Of several the first counts, as for libwebp.
+        case "ICCP": icc = icc ?? part
+        case "EXIF": blocks.exif = blocks.exif ?? part
+        case "XMP ": blocks.xmp = blocks.xmp ?? part
         default:
             guard !isAnimated, frames.isEmpty, var frame = picture(kind, body) else { return }
             // libwebp finds the alpha chunk in the whole file.
