@@ -98,7 +98,8 @@ package final class CacheDirectory: Sendable {
         do {
             return try .open(path, O_RDONLY | O_DIRECTORY)
         } catch .system(_, _, ENOTDIR) {
-            throw .notADirectory(path: path)
+            // A file in place of the directory is a mistake to tell; below a file, there can be none.
+            throw stat(path) == nil ? .cannotCreateDirectory(path: path, errno: ENOTDIR) : .notADirectory(path: path)
         } catch .system(_, _, ENOENT) where access == .create {
             try makeDirectories(path)
             return try .open(path, O_RDONLY | O_DIRECTORY)
@@ -144,7 +145,7 @@ package final class CacheDirectory: Sendable {
             prefix += prefix.isEmpty || prefix.hasSuffix("/") ? String(part) : "/\(part)"
             if mkdir(prefix, 0o700) == -1, errno != EEXIST, errno != EISDIR {
                 let code = errno
-                throw code == ENOTDIR ? .notADirectory(path: path) : .cannotCreateDirectory(path: path, errno: code)
+                throw .cannotCreateDirectory(path: path, errno: code)
             }
         }
     }

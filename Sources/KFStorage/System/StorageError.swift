@@ -56,7 +56,7 @@ package enum StorageError: Error, Equatable, Sendable {
     /// Whether nothing can be a cache at this path, whatever is there later, or this process may not write there.
     package var isNoPlace: Bool {
         switch self {
-        case .notADirectory, .pathTooLong: true
+        case .pathTooLong: true
         case .cannotCreateDirectory: !isDiskFull
         default: isReadOnly
         }
