@@ -74,6 +74,8 @@ extension KingfisherManager {
         var split = Split(retrievals.count)
         for (place, retrieval) in retrievals.enumerated() {
             do throws(KingfisherError) {
+                // No alternative has what the overlay lacks.
+                if let problem = retrieval.options.overlayProblem { throw problem }
                 let found = try retrieval.look(asksRemotes: asksRemotes(retrieval))
                 if let image = try cachedImage(found) {
                     split.results[place] = .success(image)

@@ -54,11 +54,7 @@ public final class KingfisherManager: Sendable {
         with source: Source, options: KingfisherOptions, pin: ContentHash? = nil
     ) throws(KingfisherError) -> RetrieveImageResult? {
         guard options.request.isPrepared, options.overlayProblem == nil else { return nil }
-        return try cachedImage(Retrieval(source, OptionsBox(identified(options)), cache, pin: pin))
-    }
-
-    func cachedImage(_ retrieval: Retrieval) throws(KingfisherError) -> RetrieveImageResult? {
-        if let problem = retrieval.options.overlayProblem { throw problem }
+        let retrieval = Retrieval(source, OptionsBox(identified(options)), cache, pin: pin)
         guard !retrieval.options.forceRefresh, !retrieval.asksOrigin else { return nil }
         return try cachedImage(try retrieval.look(asksRemotes: asksRemotes(retrieval)))
     }
