@@ -1,4 +1,5 @@
 import KFCore
+import KFSystem
 
 /// `kf cache merge`: takes the images of other caches.
 struct CacheMergeCommand: Sendable {
