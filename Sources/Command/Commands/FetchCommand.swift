@@ -173,9 +173,9 @@ struct FetchCommand: Sendable {
     private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {
         let text = sources[index].text
         guard text != SourceArgument.standardInput else { return nil }
-        let made = Result { () throws(KingfisherError) in try sources[index].source(key: settings.key) }
-        // The prefetcher reports what is no source.
-        guard case .success(let source) = made else { return nil }
+        let source: Source
+        // The prefetcher reports what is not a source.
+        do throws(KingfisherError) { source = try sources[index].source(key: settings.key) } catch { return nil }
         let key = source.cacheKey(for: settings.options.request)
         do throws(KingfisherError) {
             let pin = try settings.lock?.pin(of: source)
