@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Of idn2.h, whose package only builders would need: input is normalised, and mapped by UTS 46 without the transitional
-// rules, under which "faß.de" would become "fass.de".
+// Flags of idn2.h, which is not included, so that builders need no further package. They normalise the input, and map it by
+// UTS 46 without the transitional rules, under which "faß.de" would become "fass.de".
 enum { NFC_INPUT = 1, NONTRANSITIONAL = 8 };
 
 static struct {

@@ -178,7 +178,7 @@ final class SelectedEntries: Sendable {
         where needsNotes ? !found.arguments.contains(index) : !found.any {
             status.raise(to: .someFailed)
             if argument.glob != nil {
-                // What is no URL as a whole may be meant as one, with a password in it.
+                // A text that is not a URL may be meant as one, with a password in it.
                 let shown = Terminal.visible(RequestURL.withoutUserInfo(argument.text))
                 Terminal.printFailure("kf: nothing in the cache matches '\(shown)'")
             } else {

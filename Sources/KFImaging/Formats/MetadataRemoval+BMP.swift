@@ -14,7 +14,7 @@ extension MetadataRemoval {
         }
         let tables = header.palette.start + header.palette.count * header.palette.entrySize
         var result = bytes[..<tables] + [UInt8](repeating: 0, count: header.data - tables) + pixels
-        // Of runs, headers state the length.
+        // The header states the length of runs.
         if header.storage == .runs { result.replaceSubrange(14 + 20..<14 + 24, with: littleEndian(pixels.count)) }
         if let profile = header.profile {
             // The place of the profile counts from its header, which begins behind 14 bytes.

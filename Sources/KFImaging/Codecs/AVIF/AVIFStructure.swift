@@ -19,7 +19,7 @@ struct AVIFStructure: FileStructure {
     private(set) var coded: [AV1Stream] = []
     /// The reason why libavif would take very long to read the boxes, or fail; nil for any file of an encoder.
     private(set) var undecodable: String?
-    /// What libavif is to read in place of the file.
+    /// The bytes that libavif reads in place of the file.
     private(set) var changes = AVIFChanges()
     /// The same to read alpha as a picture of its own; nil for alpha that libavif finds.
     private(set) var alphaChanges: AVIFChanges?

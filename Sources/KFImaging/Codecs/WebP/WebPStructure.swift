@@ -73,7 +73,7 @@ struct WebPStructure: FileStructure {
             size = PixelSize(width: 1 + width, height: 1 + height)
         case "ANIM": loopCount = part.littleEndian16(at: 4) ?? loopCount
         case "ANMF": if isAnimated { try readAnimationFrame(body) }
-        // Of several the first counts, as for libwebp.
+        // The first of several counts, as for libwebp.
         case "ICCP": icc = icc ?? part
         case "EXIF": blocks.exif = blocks.exif ?? part
         case "XMP ": blocks.xmp = blocks.xmp ?? part
