@@ -248,7 +248,7 @@ extension EndToEnd {
             #expect(try await kf.run(["fetch", urls[0]] + filters).errorLines.count == 1)
         }
 
-        @Test("Each variant of a source that is left out has a row with its key")
+        @Test("Each variant of a left-out source has a row with its key")
         func rows() async throws {
             let url = server.url("/300x200")
             for _ in 0..<2 {

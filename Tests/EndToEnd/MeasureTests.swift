@@ -79,7 +79,7 @@ extension EndToEnd {
             #expect(listed.count == 1 && listed[0]["dhash"] as? String == second?["dhash"] as? String, "\(list)")
         }
 
-        @Test("A measure of a cached image is no image of its own in the summary")
+        @Test("The summary counts no image for a measure")
         func counted() async throws {
             let list = Data(server.url("png/rgba.png").utf8)
             let fetched = try await kf.run(["prefetch", "-", "--json", "--measure", "mean"], input: list).objects()

@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test("A proxy gets its own password, and no secret of a source that it cannot see")
+    @Test("A proxy gets its own password and no secret of a source")
     func proxy() async throws {
         let image = try FixturesDirectory.bytes("png/rgb.png")
         let proxy = try FaultServer(address: "127.0.0.8") { _ in [.reply("502 Bad Gateway", body: []), .close] }

@@ -1,7 +1,7 @@
 /// Removes EXIF, XMP, IPTC, comments and whatever else shows nothing from a file, without decoding it: the pixels, the
 /// profile and the animation stay as they are.
 ///
-/// What stays is named, for each format: the parts that pixels and colours need, and of these parts only what is defined.
+/// Each format lists the parts that stay: those that pixels and colours need, as far as their fields are defined.
 package enum MetadataRemoval {
     /// Returns the file without its metadata; nil for a file that cannot be rewritten. What stands behind the end of the
     /// image is left out. An orientation other than upright stays, as EXIF with nothing else.

@@ -48,7 +48,7 @@ package enum ImageFolder {
                 if members.count > most { return }
                 let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
                 guard let status = stat(path) else {
-                    // What has just been removed is no loss. A folder that may be listed and not searched is one.
+                    // A file that was removed meanwhile is no loss; one in a folder that cannot be searched is.
                     let code = errno
                     if code == ENOENT { continue }
                     throw .system(call: "stat", path: path, errno: code)

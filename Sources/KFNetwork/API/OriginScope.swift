@@ -1,5 +1,5 @@
-/// What a request carries for one origin (scheme, host, port): the headers, the password and the client certificate that were
-/// given for it.
+/// The headers, the password and the client certificate of a request, all of which were given for one origin (scheme, host,
+/// port).
 ///
 /// This type is the one rule about secrets: any other origin gets `outside`. The targets of redirects, alternatives, mirrors,
 /// overlays, images in place of failed ones, and URLs that a modifier or a handler names are asked through it. The user info
@@ -19,6 +19,6 @@ package struct OriginScope: Sendable {
         self.clientCertificate = clientCertificate
     }
 
-    /// What any other origin gets: the headers that are known to hold no secret.
+    /// The scope that any other origin gets: the headers that are known to hold no secret.
     package var outside: OriginScope { OriginScope(headers: headers.filter { RequestField.mayChangeOrigin($0.name) }) }
 }

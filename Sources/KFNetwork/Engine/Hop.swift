@@ -3,7 +3,7 @@ import KFSystem
 /// One request of a transfer: the first, one that follows a redirect, or one repeated with credentials.
 struct Hop {
     var url: TransferURL
-    /// What the hop carries for the origin of its URL.
+    /// The headers and secrets that the hop sends to the origin of its URL.
     var scope: OriginScope
     var usesDigest = false
     /// Whether the server's certificate is accepted without verification.

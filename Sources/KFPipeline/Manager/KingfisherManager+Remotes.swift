@@ -109,7 +109,7 @@ extension KingfisherManager {
             terms.original = retrieval.original
         default: terms.original = retrieval.original
         }
-        // Of what was confirmed with the stale entry, only the wanted images are shared.
+        // Only the wanted images are shared among those that were confirmed with the stale entry.
         let confirmed = ending.renewals.dropFirst()
         let wanted = confirmed.isEmpty ? [] : ([retrieval] + job.variants).map(\.target)
         let shared = orders.compactMap { order -> RemoteUpload? in

@@ -40,7 +40,7 @@ extension KingfisherManager {
     }
 }
 
-/// What a look-up leaves to do for an image. Images of one original with equal wishes are fetched and made together.
+/// The work that a look-up leaves for an image. Images of one original with equal wishes are fetched and made together.
 enum JointWish: Equatable {
     /// It is made from a cached original.
     case making(Digest)

@@ -72,7 +72,7 @@ extension Retrieval {
         case .serve: return RetrievalPlan(.disk, reasons)
         case .make: return RetrievalPlan(.derive, reasons)
         case .fail(let error) where error == options.overlayProblem:
-            // What was only looked for in the cache is requested by the retrieval.
+            // The retrieval requests an overlay that this look-up only sought in the cache.
             let isRequested = error.isOfCache && !error.isCacheFailure && !options.onlyFromCache
             return RetrievalPlan(isRequested ? .request : .refuse, ["its overlay cannot be had: \(error.message)"])
         case .fail(let error):

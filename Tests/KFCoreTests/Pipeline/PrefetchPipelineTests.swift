@@ -68,7 +68,7 @@ struct PrefetchPipelineTests {
         #expect(!fixture.manager.isWorking)
     }
 
-    @Test("A URL that a list repeats is requested once, however few items are in flight")
+    @Test("A repeated URL is requested once in a small window")
     func duplicatesInTurn() async throws {
         for isProcessed in [false, true] {
             var configuration = ImagePrefetcher.Configuration()

@@ -25,7 +25,7 @@ struct OwnMarkTests {
 
     private func storedEntry(_ storage: DiskStorage) throws -> Entry { try #require(try storage.entry(for: key)) }
 
-    @Test("An image that was made here is known, and one of a stranger is not")
+    @Test("Only images that were made here have the mark")
     func made() async throws {
         try await storage.put("other", "key", identifier: "flip:v") { $0.original = original }
         let other = try #require(try storage.entry(for: EntryKey(key: "key", identifier: "flip:v")))
