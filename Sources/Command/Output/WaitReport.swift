@@ -34,6 +34,8 @@ final class WaitReport: Sendable {
         let reason =
             switch rest {
             case .retryAfter: "Retry-After"
+            case .limited: "too many requests"
+            case .quota: "RateLimit"
             case .circuitOpen(let failures, _): "circuit open after \(failures) failures in a row"
             }
         Terminal.printError("kf: \(Terminal.visible(host)): no requests for \(Self.text(rest.span)) (\(reason))")

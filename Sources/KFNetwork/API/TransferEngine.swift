@@ -46,14 +46,6 @@ package final class TransferEngine: Sendable {
     /// wins.
     package func hold(_ isHeld: Bool) { _ = mailbox.post(.hold(isHeld)) }
 
-    /// Starts no hop to the host for `duration`; running ones continue. `host` is a lower-case name, followed by
-    /// ":port" unless the port is the scheme's default.
-    package func pause(host: String, for duration: Duration) {
-        // Without a thread no transfer can start anyway, and the next one reports the error.
-        guard (try? ensureThread()) != nil else { return }
-        _ = mailbox.post(.pause(host: host, until: .now + duration))
-    }
-
     /// Ends all waiting and all later transfers with `.cancelled`. Running transfers continue.
     package func drain() { _ = mailbox.post(.drain) }
 

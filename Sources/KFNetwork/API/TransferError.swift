@@ -26,6 +26,8 @@ package enum TransferError: Error, Sendable, Equatable {
     case privateAddress(host: String, address: String)
     /// `deniesPrivateAddresses` is set, and the environment sets a proxy but the options do not.
     case environmentProxyRefused(variable: String)
+    /// The host failed too often in a row. It gets no requests for that long.
+    case circuitOpen(host: String, left: Duration)
 
     // Time limits.
     /// The server sent less than 1 KiB in that span, and took less than 1 KiB of the request's body.
@@ -96,6 +98,8 @@ extension TransferError {
             "\(host) is at \(address), which is not a public address"
         case .environmentProxyRefused(let variable):
             "the environment names a proxy (\(variable)); private addresses can be refused only if the proxy is named as an option"
+        case .circuitOpen(let host, let left):
+            "\(host) failed too often in a row; not asked again for \(left.seconds) (circuit open)"
         case .stalled(let host, let span): "\(host) sent less than 1 KiB in \(span.seconds)"
         case .maxTimeExceeded(let limit): "took longer than \(limit.seconds)"
         case .tooManyRedirects(let limit): "more than \(limit) redirects"
@@ -173,9 +177,9 @@ extension TransferError {
         case .httpStatus(let status, _), .proxyStatus(let status):
             Self.isTransient(status)
         case .cancelled, .shutDown, .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tls, .privateAddress,
-            .environmentProxyRefused, .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect,
-            .redirectRefused, .cancelledByHook, .notAdmitted, .undecided, .unexpectedStatus, .badHeaders,
-            .contentEncoding, .encodingDamaged, .tooLarge, .sink, .libraryMissing, .engine:
+            .environmentProxyRefused, .circuitOpen, .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme,
+            .invalidRedirect, .redirectRefused, .cancelledByHook, .notAdmitted, .undecided, .unexpectedStatus,
+            .badHeaders, .contentEncoding, .encodingDamaged, .tooLarge, .sink, .libraryMissing, .engine:
             false
         }
     }

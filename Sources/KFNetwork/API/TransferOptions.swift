@@ -135,6 +135,14 @@ package struct EngineConfiguration: Sendable {
     package var maxPerHost = standardPerHost
     /// The greatest number of starts per second to one host and port; nil is unlimited.
     package var ratePerHost: Double?
+    /// The rates of single hosts, in place of `ratePerHost`. A host has its port unless that is the scheme's default.
+    package var ratesByHost: [String: Double] = [:]
+    /// The number of failures in a row that opens the circuit of a host; 0 never does. Transfers to it then end with
+    /// `.circuitOpen` without a request, for `circuitSpan`.
+    package var failuresToOpenCircuit = 0
+    package var circuitSpan = Duration.seconds(60)
+    /// Called with the hosts that get no requests for a while. Called on the I/O thread; must not block.
+    package var onHostRest: (@Sendable ([(host: String, rest: HostRest)]) -> Void)?
     /// The greatest rate at which bodies arrive, in bytes per second over all transfers; nil is unlimited.
     package var bytesPerSecond: Int64?
     /// The greatest number of resolver threads. Threads that outlive their timed-out transfer, waiting for a dead name
@@ -151,6 +159,12 @@ package struct EngineConfiguration: Sendable {
     package static let standardPerHost = 8
 
     package init() {}
+
+    var hostLimits: HostLimits {
+        HostLimits(
+            perHost: max(1, maxPerHost), rate: ratePerHost.flatMap { $0 > 0 ? $0 : nil }, rates: ratesByHost,
+            failures: failuresToOpenCircuit, span: circuitSpan)
+    }
 
     /// The number of connections that are kept while they are idle: fewer under a low limit on descriptors, which other
     /// engines and files need too.

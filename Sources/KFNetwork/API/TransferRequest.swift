@@ -59,6 +59,9 @@ package struct TransferRequest: Sendable {
     /// Whether the request is made once more, uncounted, after its HTTP/2 stream has ended without a response on a
     /// connection that had served others. Servers end each connection after a number of requests.
     package var survivesConnection = false
+    /// Whether the transfer rests and goes on when a host refuses its request for a limit: with status 429, or 503 with a
+    /// time to wait. All of its rests together take at most five minutes. It needs the hook `retryAfter`.
+    package var outwaitsLimits = false
     package var hooks = TransferHooks()
     /// The gate that each hop must pass before it starts.
     package var gate: (any TransferGate)?
@@ -135,11 +138,9 @@ package struct TransferHooks: Sendable {
     package var challenge: (@Sendable (DownloadChallenge) async -> DownloadChallengeAnswer)?
     /// Gets an accepted head before the sink does. `.cancel` ends the transfer with `.cancelledByHook`.
     package var response: (@Sendable (ResponseHead) async -> Disposition)?
-    /// Gets the head of an error status and returns how long no request to its host may start; nil does not pause it.
-    ///
-    /// Called on the I/O thread before it starts another hop to that host. `TransferEngine.pause` would be too late for
-    /// transfers that are already queued.
-    package var pause: (@Sendable (ResponseHead) -> Duration?)?
+    /// Gets the head of a 429 or 503 and returns how long no request to its host may start, if it says that. Without this
+    /// hook, refusals for limits change nothing for the host. Called on the I/O thread; must not block.
+    package var retryAfter: (@Sendable (ResponseHead) -> Duration?)?
     /// Gets the number of body bytes so far (including the earlier part of a resumed body) and the total, if known.
     ///
     /// Called on the I/O thread, and must not block: after the first piece, at most once per `progressInterval`, and at
@@ -160,8 +161,9 @@ package protocol TransferGate: AnyObject, Sendable {
     /// Decides about the next hop. Called on the I/O thread; must not block.
     func enter() -> TransferAdmission
     /// Releases what `enter` claimed, because the transfer is queued again for its next hop. `enter` is then called
-    /// anew. Called on the I/O thread.
-    func leave()
+    /// anew. `isRefused`: the host has refused the request for a limit, and nothing of the transfer is under way. Called
+    /// on the I/O thread.
+    func leave(isRefused: Bool)
 }
 
 /// The decision of a gate.

@@ -16,11 +16,18 @@ package struct EndedTransfer: Sendable {
     /// The address of the server that a failed transfer was connected to; nil if there was none, or after a success, whose
     /// metrics have it.
     package internal(set) var address: String?
+    /// The number of times that the request was made: 0 if the transfer did not start, and one more for each refusal that it
+    /// has outwaited. Redirects do not count.
+    package let requests: Int
 
-    package init(id: UInt64, token: any AnyObject & Sendable, result: Result<TransferResponse, TransferError>) {
+    package init(
+        id: UInt64, token: any AnyObject & Sendable, result: Result<TransferResponse, TransferError>,
+        requests: Int = 1
+    ) {
         self.id = id
         self.token = token
         self.result = result
+        self.requests = requests
     }
 }
 

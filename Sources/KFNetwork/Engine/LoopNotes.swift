@@ -8,9 +8,12 @@ final class LoopNotes {
     @exclusivity(unchecked) var now = MonotonicTime.now
     /// Transfers whose name lookup finished in this turn.
     @exclusivity(unchecked) var resolved: [UInt64] = []
+    /// Transfers whose hosts have begun to send an image, and get another place for that.
+    @exclusivity(unchecked) var begun: [UInt64] = []
     /// Transfers with a question for a hook.
     @exclusivity(unchecked) var asking: [(transfer: UInt64, question: Question)] = []
-    @exclusivity(unchecked) var pauses: [(host: String, span: Duration)] = []
+    /// The hosts that began a rest in this turn.
+    @exclusivity(unchecked) var hostRests: [(host: String, rest: HostRest)] = []
     /// A lower bound of all running transfers' deadlines. A transfer whose deadline becomes earlier lowers it. Progress
     /// only makes deadlines later, and does not change it.
     @exclusivity(unchecked) var nextDeadline = MonotonicTime.distantFuture

@@ -69,7 +69,6 @@ enum Command: Sendable {
     case decide(UInt64, question: Int, Verdict)
     /// Admits or refuses transfers, in the order of the questions.
     case admit([(transfer: UInt64, question: Int)], [Bool])
-    case pause(host: String, until: MonotonicTime)
     /// Stops or allows the start of hops.
     case hold(Bool)
     /// Ends all waiting and later transfers; running ones continue.

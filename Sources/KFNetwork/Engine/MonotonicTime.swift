@@ -7,6 +7,8 @@ struct MonotonicTime: Comparable, Hashable, Sendable {
     var nanoseconds: Int64
 
     static let distantFuture = MonotonicTime(nanoseconds: .max)
+    /// A time before all others whose distance to any of them does not overflow.
+    static let distantPast = MonotonicTime(nanoseconds: .min / 4)
 
     static var now: MonotonicTime {
         var spec = timespec()
@@ -26,6 +28,15 @@ struct MonotonicTime: Comparable, Hashable, Sendable {
         let (sum, overflow) = nanoseconds.addingReportingOverflow(span)
         return overflow ? .distantFuture : MonotonicTime(nanoseconds: sum)
     }
+
+    /// Returns the span to a later time.
+    func span(to later: MonotonicTime) -> Duration { .nanoseconds(later.nanoseconds &- nanoseconds) }
+
+    /// Returns the seconds to another time; less than 0 for an earlier one.
+    func seconds(to other: MonotonicTime) -> Double { (Double(other.nanoseconds) - Double(nanoseconds)) / 1e9 }
+
+    /// Returns a span of seconds in nanoseconds, of at most 1e9 s.
+    static func nanoseconds(_ seconds: Double) -> Int64 { Int64(clamping: min(seconds, 1e9) * 1e9) }
 
     /// Returns the milliseconds since `earlier`, in 0...limit. Rounds up, so that a sleep of that length is long
     /// enough.

@@ -22,8 +22,10 @@ struct Outbox<Item> {
 }
 
 extension Outbox<EndedTransfer> {
-    mutating func append(_ start: TransferStart, _ result: Transfer.Answer, address: String? = nil) {
-        var ended = EndedTransfer(id: start.id, token: start.token, result: result)
+    mutating func append(
+        _ start: TransferStart, _ result: Transfer.Answer, address: String? = nil, requests: Int = 0
+    ) {
+        var ended = EndedTransfer(id: start.id, token: start.token, result: result, requests: requests)
         ended.address = address
         append(ended, to: start.receiver)
     }

@@ -124,9 +124,6 @@ extension Transfer {
             let framing = (try? BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")) ?? .untilClose
             let head = head(status, fields, framing)
             exchange.cause = .httpStatus(head.status, head)
-            if let span = request.hooks.pause?(head), span > .zero {
-                notes.pauses.append((hop.url.origin.authority, span))
-            }
             // An error page is usually small; reading it keeps the connection.
             guard isDrainable(framing) else { return false }
             exchange.drain(notes: notes)
@@ -154,6 +151,7 @@ extension Transfer {
         exchange.inflater = ContentCoding(head.headers).inflater(limit: request.terms.options.maxBytes)
         exchange.phase = .body
         exchange.received = 0
+        if host?.state.isGrowing == true { notes.begun.append(ticket.id) }
         guard request.hooks.response == nil else {
             exchange.awaitsDisposition = true
             notes.asking.append((ticket.id, .response(head)))

@@ -43,6 +43,9 @@ final class Transfer {
     @exclusivity(unchecked) var progress: ProgressReport?
 
     @exclusivity(unchecked) private(set) var hasStarted = false
+    /// Whether the transfer waits to repeat a request that was refused for a limit.
+    @exclusivity(unchecked) private var isLimited = false
+    @exclusivity(unchecked) private(set) var limitedRests = LimitedRests()
     /// Whether libcurl finished the hop without an error, a timeout, or a failed attempt at another address.
     @exclusivity(unchecked) private(set) var endedCleanly = false
     @exclusivity(unchecked) private var metrics = DownloadMetrics()
@@ -76,6 +79,7 @@ final class Transfer {
     func begin(on handle: EasyHandle) {
         self.handle = handle
         endedCleanly = false
+        isLimited = false
         exchange = Exchange(timeout: request.terms.connectSpan, now: notes.now)
         guard !hasStarted else { return }
         hasStarted = true
@@ -85,6 +89,26 @@ final class Transfer {
 
     /// Extends the time limit by a span in which the transfer rested.
     func rested(_ span: Duration) { end = end + span }
+
+    /// Notes that a host refused the request for a limit, and rests until that time. Returns how long the transfer rests, or nil
+    /// if it ends.
+    func limited(until hostRest: MonotonicTime, asked: Duration?) -> Duration? {
+        let span = limitedRests.add(until: hostRest, asked: asked, now: notes.now, before: end)
+        isLimited = span != nil
+        return span
+    }
+
+    /// Whether no request of the transfer is under way, and none was made that was not refused for a limit.
+    var isWaiting: Bool { !hasStarted || isLimited }
+
+    /// The number of times that the request was made, see `EndedTransfer.requests`.
+    var requests: Int { hasStarted ? limitedRests.count + (isLimited ? 0 : 1) : 0 }
+
+    /// Returns the error that the transfer ends with in place of its next hop.
+    func refusal(now: MonotonicTime) -> TransferError? {
+        if end <= now, let limit = request.terms.options.maxTime { return .maxTimeExceeded(limit) }
+        return host?.refusal(now: now)
+    }
 
     var deadline: MonotonicTime { min(end, question?.deadline ?? exchange.deadline) }
 

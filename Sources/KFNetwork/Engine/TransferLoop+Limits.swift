@@ -23,6 +23,24 @@ extension TransferLoop {
         notes.nextDeadline = next
     }
 
+    /// Lets a transfer whose request was refused for a limit rest until its host may be asked again. Returns false if it
+    /// ends with that refusal.
+    func outwaits(_ transfer: Transfer, asked span: Duration?) -> Bool {
+        guard transfer.request.outwaitsLimits, !isDraining, let host = transfer.host,
+            !host.state.isBarren(now: notes.now), let span = transfer.limited(until: host.state.rest, asked: span)
+        else { return false }
+        transfer.request.gate?.leave(isRefused: true)
+        rests.insert(transfer.ticket.id, until: notes.now + span)
+        return true
+    }
+
+    /// Tells of the hosts that get no requests for a while.
+    func tellRests() {
+        if notes.hostRests.isEmpty { return }
+        if let tell = configuration.onHostRest { tell(notes.hostRests) }
+        notes.hostRests.removeAll(keepingCapacity: true)
+    }
+
     /// Whether a transfer may start: the limit of the rate leaves bytes for it.
     var hasBudget: Bool { notes.allowance > 0 }
 

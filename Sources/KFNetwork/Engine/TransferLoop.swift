@@ -6,7 +6,7 @@ import CCurl
 /// Accesses to its fields are not checked for overlap: code that is called during an access does not call the loop.
 final class TransferLoop {
     let mailbox: Mailbox
-    private let configuration: EngineConfiguration
+    let configuration: EngineConfiguration
     private let multi: MultiHandle
     let notes: LoopNotes
     @exclusivity(unchecked) private var scheduler: Scheduler
@@ -28,7 +28,7 @@ final class TransferLoop {
     @exclusivity(unchecked) private var admissions = Outbox<
         (gate: any TransferGate, asked: (transfer: UInt64, question: Int))
     >()
-    @exclusivity(unchecked) private var rests = RestQueue()
+    @exclusivity(unchecked) var rests = RestQueue()
     @exclusivity(unchecked) private var orders: UInt64 = 0
     /// The limit of the rate at which bodies arrive; nil is unlimited.
     @exclusivity(unchecked) var budget: ByteBudget?
@@ -40,11 +40,10 @@ final class TransferLoop {
     /// The greatest number of `.later` and `.ended` from gates in one turn, so that sockets are served in between.
     private static let maxRefusals = 256
     private static let shortestRest = Duration.milliseconds(1)
-    /// Whether `hold` has stopped the start of hops.
     @exclusivity(unchecked) private var isHeld = false
     /// Whether the last turn stopped at `maxRefusals`, with transfers left in the queue that could start.
     @exclusivity(unchecked) private var isBehind = false
-    @exclusivity(unchecked) private var isDraining = false
+    @exclusivity(unchecked) private(set) var isDraining = false
     @exclusivity(unchecked) private var isStopping = false
 
     /// Runs until `.stop` is posted. If libcurl cannot be used, every transfer ends with that error.
@@ -76,9 +75,8 @@ final class TransferLoop {
         if budget != nil { notes.allowance = 0 }
         scheduler = Scheduler(
             Scheduler.Limits(
-                total: max(1, configuration.maxConnections), perHost: max(1, configuration.maxPerHost),
-                interval: configuration.ratePerHost.flatMap { $0 > 0 ? .seconds(min(1 / $0, 1e9)) : nil },
-                resolvers: configuration.maxResolverThreads))
+                total: max(1, configuration.maxConnections), resolvers: configuration.maxResolverThreads,
+                host: configuration.hostLimits))
     }
 
     private func run() throws(TransferError) {
@@ -93,6 +91,7 @@ final class TransferLoop {
             // Before the wait, which the timer of an added transfer would end at once.
             try multi.actOnTimer()
             let hasSettled = settle()
+            tellRests()
             let isHolding = holdsDeliveries
             if !isHolding { deliver() }
             multi.wait(milliseconds: !hasSettled && mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
@@ -160,10 +159,9 @@ final class TransferLoop {
                 obey(.decide(asked.transfer, question: asked.question, .admission(isAdmitted)))
             }
         case .hold(let isHeld): self.isHeld = isHeld
-        case .pause(let host, let until): scheduler.pause(host, until: until, now: notes.now)
         case .drain:
             isDraining = true
-            let idle = transfers.all.filter { !$0.hasStarted || rests.contains($0.ticket.id) }
+            let idle = transfers.all.filter { $0.isWaiting || rests.contains($0.ticket.id) }
             for id in idle.map(\.ticket.id) { obey(.cancel(id)) }
         case .stop: isStopping = true
         }
@@ -196,9 +194,11 @@ final class TransferLoop {
     }
 
     /// Records the end of a transfer for its receiver.
-    private func report(_ start: TransferStart, _ result: Transfer.Answer, address: String? = nil) {
+    private func report(
+        _ start: TransferStart, _ result: Transfer.Answer, address: String? = nil, requests: Int = 0
+    ) {
         if deliveries.count == 0 { oldestDelivery = notes.now }
-        deliveries.append(start, result, address: address)
+        deliveries.append(start, result, address: address, requests: requests)
     }
 
     private func deliver() { deliveries.empty { $0.ended($1) } }
@@ -207,15 +207,16 @@ final class TransferLoop {
         transfers.remove(transfer.ticket.id)
         transfer.question?.asking?.cancel()
         if !pondering.isEmpty { pondering[transfer.ticket.id] = nil }
-        let hasFailed = if case .failure = answer { true } else { false }
-        report(transfer.start, answer, address: hasFailed ? transfer.exchange.connection?.remote : nil)
+        let address: String? = if case .failure = answer { transfer.exchange.connection?.remote } else { nil }
+        report(transfer.start, answer, address: address, requests: transfer.requests)
     }
 
     private func decide(_ transfer: Transfer, _ verdict: Verdict) {
         pondering[transfer.ticket.id] = nil
         let outcome = transfer.resume(with: verdict)
         if case .answer = outcome {
-            if transfer.handle != nil { leave(transfer, abandoned: false) }
+            // The response hook has refused what the host served.
+            if transfer.handle != nil { leave(transfer, .answered(), abandoned: false) }
             if transfer.isAtGate { turnAway(transfer) }
         }
         proceed(transfer, outcome)
@@ -229,10 +230,11 @@ final class TransferLoop {
         while !isHeld, !isBehind, hasBudget, let ticket = scheduler.next(now: notes.now) {
             guard let transfer = transfers[ticket.id] else { continue }
             let gate = transfer.request.gate
-            switch transfer.host?.hasFailedName(now: notes.now) == true ? nil : gate?.enter() ?? .open {
+            let refusal = transfer.refusal(now: notes.now)
+            switch refusal == nil ? gate?.enter() ?? .open : nil {
             case nil:
                 turnAway(transfer)
-                answer(transfer, .failure(.resolve(host: transfer.hop.url.origin.authority, isRemembered: true)))
+                if let refusal { answer(transfer, .failure(refusal)) }
             case .open:
                 start(transfer)
                 continue
@@ -257,7 +259,7 @@ final class TransferLoop {
             }
         }
         // A transfer whose next hop has started at once keeps what its gate claimed.
-        for transfer in hopping where transfer.ticket.isWaiting { transfer.request.gate?.leave() }
+        for transfer in hopping where transfer.ticket.isWaiting { transfer.request.gate?.leave(isRefused: false) }
         hopping.removeAll(keepingCapacity: true)
     }
 
@@ -313,8 +315,11 @@ final class TransferLoop {
             scheduler.resolved(transfer.ticket, of: host, now: notes.now)
         }
         notes.resolved.removeAll(keepingCapacity: true)
-        for (host, span) in notes.pauses { scheduler.pause(host, until: notes.now + span, now: notes.now) }
-        notes.pauses.removeAll(keepingCapacity: true)
+        while let id = notes.begun.popLast() {
+            guard let transfer = transfers[id], let host = transfer.host else { continue }
+            scheduler.begins(transfer.ticket, of: host, now: notes.now)
+            hasSettled = true
+        }
         while let (id, question) = notes.asking.popLast() {
             if let transfer = transfers[id] { ask(question, for: transfer) }
         }
@@ -333,7 +338,9 @@ final class TransferLoop {
         if let host = transfer.host, !transfer.exchange.hasResolved, isTimeout || code == CURLE_COULDNT_RESOLVE_HOST {
             scheduler.unresolved(transfer.ticket, of: host, abandoned: isTimeout, now: notes.now)
         }
-        leave(transfer, abandoned: overdue != nil || code == CURLE_OPERATION_TIMEDOUT)
+        let meaning = transfer.meaning(of: outcome, now: notes.now)
+        leave(transfer, meaning, abandoned: overdue != nil || code == CURLE_OPERATION_TIMEDOUT)
+        if case .limited(let span, _) = meaning, outwaits(transfer, asked: span) { return }
         proceed(transfer, outcome)
     }
 
@@ -360,7 +367,7 @@ final class TransferLoop {
     }
 
     /// Releases the handle and the place of a running transfer.
-    private func leave(_ transfer: Transfer, abandoned: Bool) {
+    private func leave(_ transfer: Transfer, _ meaning: HostOutcome = .unknown, abandoned: Bool) {
         if transfer.handle != nil {
             detach(transfer)
             let last = running.removeLast()
@@ -371,7 +378,9 @@ final class TransferLoop {
         }
         guard let host = transfer.host else { return }
         let isLookingUp = abandoned && !transfer.exchange.hasResolved
-        scheduler.finish(transfer.ticket, of: host, abandonedLookup: isLookingUp, now: notes.now)
+        let rest = scheduler.finish(
+            transfer.ticket, of: host, meaning, abandonedLookup: isLookingUp, now: notes.now)
+        if let rest { notes.hostRests.append((host.name, rest)) }
         switch transfer.leaveConnection() {
         case true?: scheduler.observe(host, now: notes.now)
         case false?: host.sendsExcess = true

@@ -15,6 +15,8 @@ package struct HeaderFields: Sendable, Equatable {
 
     package private(set) var bytes: [UInt8] = []
     private var fields: [Field] = []
+    /// Whether a field tells the number of requests that the server still allows.
+    private(set) var hasQuota = false
 
     package init() {}
 
@@ -97,6 +99,7 @@ package struct HeaderFields: Sendable, Equatable {
     /// Appends a line whose name ends at `colon` and whose value runs from `value` to the end of the line.
     mutating func append(_ name: FieldName, line: UnsafeRawBufferPointer, colon: Int, value: Int) {
         let start = Int32(clamping: bytes.count)
+        if name == .rateLimit || name == .rateLimitRemaining { hasQuota = true }
         bytes.append(contentsOf: line)
         let (middle, from) = (start + Int32(clamping: colon), start + Int32(clamping: value))
         fields.append(Field(name: name, nameRange: start..<middle, value: from..<start + Int32(clamping: line.count)))
@@ -182,6 +185,9 @@ package enum FieldName: String, Sendable {
     case contentRange = "content-range"
     case contentType = "content-type"
     case lastModified = "last-modified"
+    case rateLimit = "ratelimit"
+    case rateLimitRemaining = "ratelimit-remaining"
+    case rateLimitReset = "ratelimit-reset"
     case retryAfter = "retry-after"
     case transferEncoding = "transfer-encoding"
     case wwwAuthenticate = "www-authenticate"
@@ -197,15 +203,18 @@ package enum FieldName: String, Sendable {
             case (4, UInt8(ascii: "v")): .vary
             case (7, UInt8(ascii: "e")): .expires
             case (8, UInt8(ascii: "l")): .location
+            case (9, UInt8(ascii: "r")): .rateLimit
             case (10, UInt8(ascii: "c")): .connection
             case (11, UInt8(ascii: "r")): .retryAfter
             case (12, UInt8(ascii: "c")): .contentType
             case (13, UInt8(ascii: "c")): name[1] | 0x20 == UInt8(ascii: "a") ? .cacheControl : .contentRange
             case (13, UInt8(ascii: "l")): .lastModified
             case (14, UInt8(ascii: "c")): .contentLength
+            case (15, UInt8(ascii: "r")): .rateLimitReset
             case (16, UInt8(ascii: "c")): .contentEncoding
             case (16, UInt8(ascii: "w")): .wwwAuthenticate
             case (17, UInt8(ascii: "t")): .transferEncoding
+            case (19, UInt8(ascii: "r")): .rateLimitRemaining
             default: .other
             }
         self = candidate != .other && name.isSame(as: candidate.rawValue.utf8.span) ? candidate : .other

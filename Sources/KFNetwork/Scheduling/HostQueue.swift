@@ -16,7 +16,7 @@ final class HostQueue {
         case none
         /// Ready to start, with the priority of the host's first transfer.
         case ready(Float)
-        /// Waiting for `notBefore`.
+        /// Waiting for the end of a rest, or for the rate.
         case sleeping
         /// Waiting for a resolver thread.
         case starved
@@ -31,8 +31,7 @@ final class HostQueue {
     @exclusivity(unchecked) var failedLookups = 0
     /// The DNS cache that has the host's name; nil until `Shares` chooses one.
     @exclusivity(unchecked) var names: Share?
-    /// The earliest time of the next start, from the rate, a pause that the server asked for, or the observation.
-    @exclusivity(unchecked) var notBefore = MonotonicTime(nanoseconds: 0)
+    @exclusivity(unchecked) var state: HostState
     /// The number of the host's last start, so that hosts of equal priority take turns.
     @exclusivity(unchecked) var turn: UInt64 = 0
     @exclusivity(unchecked) var listing = Listing.none
@@ -51,9 +50,10 @@ final class HostQueue {
     @exclusivity(unchecked) private var entries = Heap<Ticket.Entry>()
     @exclusivity(unchecked) private(set) var waiting = 0
 
-    init(name: String, isNumeric: Bool) {
+    init(name: String, isNumeric: Bool, _ state: HostState) {
         self.name = name
         self.isNumeric = isNumeric
+        self.state = state
     }
 
     /// The time until which the result of the last lookup counts; the earliest time without one.
@@ -64,13 +64,18 @@ final class HostQueue {
         }
     }
 
-    /// Returns whether the last lookup of the name failed, and the failure still counts.
-    func hasFailedName(now: MonotonicTime) -> Bool {
-        if case .failed(let until) = lookup { until > now } else { false }
+    /// Returns the error that waiting transfers end with, because the last lookup of the name failed or the circuit is open.
+    func refusal(now: MonotonicTime) -> TransferError? {
+        if case .failed(let until) = lookup, until > now { return .resolve(host: name, isRemembered: true) }
+        return state.refusal(now: now).map { .circuitOpen(host: name, left: $0) }
     }
 
-    /// Whether the host has transfers, or must not be asked yet.
-    func isBusy(now: MonotonicTime) -> Bool { waiting > 0 || active > 0 || notBefore > now }
+    var isBusy: Bool { waiting > 0 || active > 0 }
+
+    /// The time until which an idle host is kept.
+    func keepEnd(now: MonotonicTime) -> MonotonicTime {
+        state.isNotable(now: now) ? max(lookupEnd, now + Scheduler.nameLifetime) : lookupEnd
+    }
 
     func enqueue(_ ticket: Ticket) {
         entries.insert(ticket.enter())
@@ -174,7 +179,13 @@ final class Ticket {
     @exclusivity(unchecked) private(set) var isWaiting = false
     /// Whether the transfer's place was given to another one during a slow name lookup. It starts again afterwards.
     @exclusivity(unchecked) var isAside = false
-    /// The change of the host's `notBefore` by the transfer's last start, which `Scheduler.refuse` reverts.
+    /// The time of the last start.
+    @exclusivity(unchecked) var startedAt = MonotonicTime.distantPast
+    /// Whether the host had not answered by then, and the transfer holds one of the places for such hosts.
+    @exclusivity(unchecked) var isUnproven = false
+    /// Whether the host has begun to answer this start.
+    @exclusivity(unchecked) var hasBegun = false
+    /// The change of the host's rate by the last start, which `Scheduler.refuse` reverts.
     @exclusivity(unchecked) var reservation: (before: MonotonicTime, after: MonotonicTime)?
 
     init(id: UInt64, order: UInt64, priority: Float) {

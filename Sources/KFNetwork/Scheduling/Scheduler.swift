@@ -4,17 +4,15 @@
 struct Scheduler {
     struct Limits {
         var total: Int
-        var perHost: Int
-        /// The least time between two starts to one host.
-        var interval: Duration?
         var resolvers: Int
+        var host: HostLimits
     }
 
     /// The lifetime of a resolved name. libcurl keeps it for 60 s; with 50 s, concurrent transfers do not find it gone.
     static let nameLifetime = Duration.seconds(50)
     /// The number of hosts at which idle hosts without a resolved name are removed.
     static let keptHosts = 256
-    /// The greatest number of idle hosts that are kept for the results of their name lookups, less than 1 KiB each.
+    /// The greatest number of idle hosts that are kept for their names and for what they have shown, less than 1 KiB each.
     static let keptNames = 16_384
     /// The time after which a name lookup gives its place to another transfer, if none is free. A dead name server
     /// holds a lookup for 10 s and more.
@@ -63,7 +61,9 @@ struct Scheduler {
     /// The host of the last queued transfer, because neighbours in a list usually share their host.
     private var latest: (origin: Origin, host: HostQueue)?
     private var sweepAt = keptHosts
+    /// The hosts that may start a transfer: those that have answered, and the others.
     private var ready = Heap<Listed>()
+    private var unproven = Heap<Listed>()
     private var sleeping = Heap<Listed>()
     private var starved: [HostQueue] = []
     private var resolvers: ResolverBudget
@@ -71,6 +71,8 @@ struct Scheduler {
     private var lookingUp = Heap<LookingUp>()
     private var turns: UInt64 = 0
     private(set) var active = 0
+    /// The number of places that hold transfers of hosts without an answer.
+    private var activeUnproven = 0
     private(set) var waiting = 0
 
     init(_ limits: Limits) {
@@ -110,8 +112,7 @@ struct Scheduler {
         if active >= limits.total { setAside(now: now) }
         guard active < limits.total else { return nil }
         wake(now: now)
-        while let listed = ready.popFirst() {
-            guard listed.isCurrent else { continue }
+        while let listed = popReady() {
             let host = listed.host
             guard let first = host.first, first.priority == listed.priority else {
                 list(host, now: now)
@@ -128,15 +129,25 @@ struct Scheduler {
             active += 1
             turns += 1
             host.turn = turns
-            if let interval = limits.interval {
-                let before = host.notBefore
-                host.notBefore = max(before, now + interval)
-                first.reservation = (before, host.notBefore)
-            }
+            first.startedAt = now
+            first.hasBegun = false
+            first.isUnproven = !host.state.hasAnswered
+            if first.isUnproven { activeUnproven += 1 }
+            first.reservation = host.state.started(first.id, now: now)
             list(host, now: now)
             return first
         }
         return nil
+    }
+
+    /// Removes and returns the host whose turn it is. Hosts that have never answered get at most half of the places while
+    /// another host waits, so that silent ones delay no others.
+    private mutating func popReady() -> Listed? {
+        ready.dropVoid(live: hosts.count) { !$0.isCurrent }
+        unproven.dropVoid(live: hosts.count) { !$0.isCurrent }
+        guard let other = unproven.first else { return ready.popFirst() }
+        guard let first = ready.first else { return unproven.popFirst() }
+        return 2 * activeUnproven < limits.total && other.precedes(first) ? unproven.popFirst() : ready.popFirst()
     }
 
     /// Records that the host's name is resolved, so that its other transfers may start.
@@ -149,7 +160,7 @@ struct Scheduler {
     }
 
     /// Records that the host's name cannot be resolved. Its other transfers fail too for a while, see
-    /// `HostQueue.hasFailedName`. The host was not asked, so the start does not count towards the rate. `abandoned`: the
+    /// `HostQueue.refusal`. The host was not asked, so the start does not count towards the rate. `abandoned`: the
     /// lookup took too long and still runs.
     mutating func unresolved(_ ticket: Ticket, of host: HostQueue, abandoned: Bool, now: MonotonicTime) {
         guard host.lookup == .led(by: ticket.id) else { return }
@@ -160,8 +171,20 @@ struct Scheduler {
         listIfNeeded(host, now: now)
     }
 
-    /// Ends a started transfer. `abandonedLookup`: it ended while its name was still being looked up.
-    mutating func finish(_ ticket: Ticket, of host: HostQueue, abandonedLookup: Bool, now: MonotonicTime) {
+    /// Records that the host has begun to send an image. A long body must not keep its other images waiting.
+    mutating func begins(_ ticket: Ticket, of host: HostQueue, now: MonotonicTime) {
+        ticket.hasBegun = true
+        host.state.begins()
+        list(host, now: now)
+    }
+
+    /// Ends a started transfer. `abandonedLookup`: it ended while its name was still being looked up. Returns the rest of
+    /// the host that begins with it.
+    @discardableResult
+    mutating func finish(
+        _ ticket: Ticket, of host: HostQueue, _ outcome: HostOutcome = .unknown, abandonedLookup: Bool,
+        now: MonotonicTime
+    ) -> HostRest? {
         if host.lookup == .led(by: ticket.id) {
             endLookup(of: host, .unknown, abandoned: abandonedLookup, now: now)
         }
@@ -172,7 +195,20 @@ struct Scheduler {
             active -= 1
         }
         host.active -= 1
-        listIfNeeded(host, now: now)
+        release(ticket)
+        let wasSettled = host.state.isSettled
+        let rest = host.state.ended(
+            ticket.id, outcome, startedAt: ticket.startedAt, hasBegun: ticket.hasBegun, now: now, limits.host)
+        switch outcome {
+        case .answered where wasSettled && rest == nil, .unknown where wasSettled: listIfNeeded(host, now: now)
+        default: list(host, now: now)
+        }
+        return rest
+    }
+
+    private mutating func release(_ ticket: Ticket) {
+        if ticket.isUnproven { activeUnproven -= 1 }
+        ticket.isUnproven = false
     }
 
     /// Returns the place of a transfer that `next` returned but that does not start. It does not count towards the
@@ -183,11 +219,8 @@ struct Scheduler {
     }
 
     private mutating func returnTurn(of ticket: Ticket, to host: HostQueue, now: MonotonicTime) {
-        if let reservation = ticket.reservation, host.notBefore == reservation.after {
-            host.notBefore = reservation.before
-            // The host's entry still has the later time.
-            if host.listing == .sleeping { list(host, now: now) }
-        }
+        // The host's entry still has the later time.
+        if let turn = ticket.reservation, host.state.giveBack(turn), host.listing == .sleeping { list(host, now: now) }
         ticket.reservation = nil
     }
 
@@ -195,13 +228,7 @@ struct Scheduler {
     mutating func observe(_ host: HostQueue, now: MonotonicTime) {
         guard !host.isObserved else { return }
         host.isObserved = true
-        host.notBefore = max(host.notBefore, now + Self.observation)
-        list(host, now: now)
-    }
-
-    mutating func pause(_ name: String, until: MonotonicTime, now: MonotonicTime) {
-        let host = host(named: name, now: now) { IPAddress(name) != nil }
-        host.notBefore = max(host.notBefore, until)
+        host.state.rest(until: now + Self.observation)
         list(host, now: now)
     }
 
@@ -221,18 +248,19 @@ struct Scheduler {
             removeIdleHosts(now: now)
             sweepAt = max(Self.keptHosts, 2 * hosts.count)
         }
-        let host = HostQueue(name: name, isNumeric: isNumeric())
+        let state = HostState(rate: limits.host.rates[name] ?? limits.host.rate, perHost: limits.host.perHost)
+        let host = HostQueue(name: name, isNumeric: isNumeric(), state)
         hosts[name] = host
         return host
     }
 
     private mutating func removeIdleHosts(now: MonotonicTime) {
-        hosts = hosts.filter { $0.value.isBusy(now: now) || $0.value.lookupEnd > now }
-        let ends = hosts.values.compactMap { $0.isBusy(now: now) ? nil : $0.lookupEnd }
+        hosts = hosts.filter { $0.value.isBusy || $0.value.keepEnd(now: now) > now }
+        let ends = hosts.values.compactMap { $0.isBusy ? nil : $0.keepEnd(now: now) }
         guard ends.count > Self.keptNames else { return }
         // To half of them, so that the sorting is rare.
         let limit = ends.sorted()[ends.count - Self.keptNames / 2]
-        hosts = hosts.filter { $0.value.isBusy(now: now) || $0.value.lookupEnd >= limit }
+        hosts = hosts.filter { $0.value.isBusy || $0.value.keepEnd(now: now) >= limit }
     }
 
     /// Takes the places of the lookups that are slow, for other transfers.
@@ -242,6 +270,7 @@ struct Scheduler {
             if first.isCurrent {
                 first.ticket.isAside = true
                 active -= 1
+                release(first.ticket)
             }
         }
         dropEndedLookups()
@@ -272,7 +301,7 @@ struct Scheduler {
 
     /// Makes the transfer lead its host's name lookup if one is needed. Returns false if no resolver thread is free.
     private mutating func lead(_ host: HostQueue, with ticket: Ticket, now: MonotonicTime) -> Bool {
-        if host.isNumeric || host.lookupEnd > now { return true }
+        if host.isNumeric || host.lookupEnd > now || host.state.refusal(now: now) != nil { return true }
         guard resolvers.take(now: now) else { return false }
         host.lookup = .led(by: ticket.id)
         host.names = nil
@@ -292,19 +321,25 @@ struct Scheduler {
     private mutating func list(_ host: HostQueue, now: MonotonicTime) {
         host.listingStamp += 1
         host.listing = .none
-        guard let first = host.first, host.active < limits.perHost else { return }
+        guard let first = host.first else { return }
         if case .led = host.lookup { return }
-        let isReady = host.notBefore <= now
+        var time: MonotonicTime?
+        var isUnproven = !host.state.hasAnswered
+        switch host.state.admission(active: host.active, now: now) {
+        case .full: return
+        case .now: break
+        case .refused: isUnproven = false
+        case .at(let start): time = start
+        }
         let entry = Listed(
             host: host, stamp: host.listingStamp, priority: first.priority, turn: host.turn,
-            time: isReady ? MonotonicTime(nanoseconds: .min) : host.notBefore)
-        if isReady {
-            host.listing = .ready(first.priority)
-            ready.insert(entry)
-            ready.dropVoid(live: hosts.count) { !$0.isCurrent }
-        } else {
+            time: time ?? .distantPast)
+        if time != nil {
             host.listing = .sleeping
             sleeping.insert(entry)
+        } else {
+            host.listing = .ready(first.priority)
+            if isUnproven { unproven.insert(entry) } else { ready.insert(entry) }
         }
     }
 }

@@ -10,6 +10,8 @@ struct DownloadOrder: Sendable {
     var isForMirror = false
     /// Whether the retry strategy has asked for the transfer.
     var isRetry = false
+    /// Whether a request that the host refuses for a limit is made again when the host allows it.
+    var outwaitsLimits = false
     /// Called with the bytes as they arrive. A call with a tap has a transfer of its own.
     var tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     /// The retrieval whose caches receive the image and have it if another process stores it first; nil if no cache takes
@@ -33,7 +35,7 @@ extension DownloadOrder {
             url: mirror ?? url, terms: mirror.flatMap { _ in retrieval.box.mirrored } ?? retrieval.box.download,
             // The validators of the source mean nothing to a mirror.
             condition: mirror == nil || condition?.place != nil ? condition : nil, isForMirror: mirror != nil,
-            isRetry: isRetry,
+            isRetry: isRetry, outwaitsLimits: retrieval.options.retryStrategy != nil,
             tap: retrieval.tap, retrieval: retrieval, commits: asking.commits, moment: asking.moment,
             delegate: job.downloader.delegate, responder: job.downloader.authenticationChallengeResponder)
     }

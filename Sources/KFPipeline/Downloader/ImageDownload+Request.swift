@@ -3,7 +3,7 @@ import KFStorage
 import KFTerms
 import Synchronization
 
-/// The request for the engine, and the effect of a failure on its host.
+/// The request for the engine.
 extension ImageDownload {
     func transferRequest(
         _ request: PreparedRequest, _ resumption: TransferRequest.Resumption?, _ condition: RequestCondition?,
@@ -19,6 +19,7 @@ extension ImageDownload {
         }
         // Once an image: a server that ends every connection is left to the retry strategy.
         transfer.survivesConnection = !order.isRetry
+        transfer.outwaitsLimits = order.outwaitsLimits
         transfer.gate = self
         setHooks(&transfer.hooks, request.url, reportsProgress)
         return transfer
@@ -41,7 +42,7 @@ extension ImageDownload {
     }
 
     private func setHooks(_ hooks: inout TransferHooks, _ url: RequestURL, _ reportsProgress: Bool) {
-        hooks.pause = Self.pause
+        hooks.retryAfter = Self.retryAfter
         if order.terms.inspector.optOut != nil { hooks.refusesRedirect = { [unowned self] in refusal(of: $0) != nil } }
         if reportsProgress {
             hooks.progress = { [unowned self] received, total in
@@ -87,39 +88,9 @@ extension ImageDownload {
         }
     }
 
-    /// The delay that a 429 or 503 response asks for in Retry-After.
-    private static let pause: @Sendable (ResponseHead) -> Duration? = { head in
-        RetryAfter.rest(status: head.status, value: head.headers["retry-after"])
-    }
-
-    /// Updates the circuit breaker and the pause of the host after a failure.
-    func note(_ error: TransferError, _ url: RequestURL) {
-        let circuits = site.circuits
-        if case .httpStatus(let status, let head) = error {
-            // The hook has already paused the host that responded. The host of the original URL may be another one.
-            if let span = Self.pause(head) {
-                site.transport.pause(host: url.host, for: span)
-                site.onRest?(url.host, .retryAfter(span))
-            }
-            if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
-                site.noteFailure(of: url.host)
-            } else {
-                circuits.noteAnswer(from: url.host)
-            }
-            return
-        }
-        switch error {
-        case .cancelled, .shutDown, .cancelledByHook, .notAdmitted, .undecided, .sink, .invalidURL, .unsupportedScheme,
-            .invalidRequestHeader, .libraryMissing, .engine, .environmentProxyRefused:
-            circuits.noteCancellation(of: url.host)
-        // One failed lookup fails all waiting transfers of a host, and must not open its circuit by their number.
-        case .resolve(_, isRemembered: true): circuits.noteCancellation(of: url.host)
-        // Servers end a connection after a number of requests, and with it the streams that have just begun.
-        case .streamEnded(isServing: true): circuits.noteCancellation(of: url.host)
-        case _ where error.isRetryable: site.noteFailure(of: url.host)
-        case .tls: site.noteFailure(of: url.host)
-        default: circuits.noteAnswer(from: url.host)
-        }
+    /// The delay that a 429 or 503 response asks for in Retry-After, however long: an image does not wait in vain.
+    private static let retryAfter: @Sendable (ResponseHead) -> Duration? = { head in
+        RetryAfter.rest(status: head.status, value: head.headers["retry-after"], limit: .seconds(1 << 40))
     }
 }
 

@@ -25,6 +25,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         var received: Int64 = 0
         var reportsProgress = false
         var end: End?
+        /// The number of requests of the transfers so far.
+        var requests = 0
         /// Whether another process has stored the image.
         var isStored = false
         /// The size of the received body, in bytes; nil before its end.
@@ -64,6 +66,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
 
     deinit { if let size { site.backlog.change(bytes: -size, count: -1) } }
 
+    var requests: Int { state.withLock { $0.requests } }
+
     /// The size of the received body, in bytes; nil before its end.
     var size: Int64? { state.withLock { $0.size } }
 
@@ -92,10 +96,6 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         guard let request = state.withLock({ $0.request }) else { return nil }
         if let header = request.scope.headers.first(where: { RequestField.isReserved($0.name) }) {
             fail(KingfisherError(transfer: .invalidRequestHeader(name: header.name)))
-            return nil
-        }
-        if let rest = site.circuits.wait(for: request.url.host) {
-            fail(.responseError(reason: .circuitOpen(host: request.url.host, secondsLeft: rest.roundedSeconds)))
             return nil
         }
         delegate?.imageDownloader(
@@ -178,7 +178,10 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         return admission
     }
 
-    func leave() { state.withLock { $0.claim?.leave() } }
+    func leave(isRefused: Bool) {
+        if isRefused { started.store(false, ordering: .relaxed) }
+        state.withLock { $0.claim?.leave() }
+    }
 
     /// Looks for the image again, because another process may have stored it meanwhile. Blocks.
     func isStillMissing() -> Bool {
@@ -207,11 +210,13 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     }
 
     /// Notes the end of the transfer. Returns the size of the body, if there is one.
-    func ended(_ result: Result<TransferResponse, TransferError>) -> Int64? {
+    func ended(_ result: Result<TransferResponse, TransferError>, requests: Int) -> Int64? {
         transferID.store(0, ordering: .releasing)
         let size: Int64? = if case .success(let response) = result { response.metrics.receivedBytes } else { nil }
+        // A name whose lookup has just failed is an attempt as its lookup was.
+        let requests = if case .failure(.resolve) = result { max(1, requests) } else { requests }
         let before = state.withLock { state in
-            defer { (state.size, state.end) = (size, .transfer(result)) }
+            defer { (state.size, state.end, state.requests) = (size, .transfer(result), requests) }
             return state.size
         }
         if let before { site.backlog.change(bytes: -before, count: -1) }
@@ -237,7 +242,6 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         _ response: TransferResponse, _ request: PreparedRequest, _ sink: BodySink?, _ turn: inout Turn
     ) {
         guard let sink else { return }
-        site.circuits.noteAnswer(from: request.url.host)
         var facts = ResponseFacts(response)
         if order.isForMirror { facts.mirror = order.url.text }
         func tellEnd(_ error: KingfisherError?) {
@@ -291,12 +295,10 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         }
         if isAgain { return site.start([transfer(request, nil)]) }
         if let (refusal, head) = sink?.refusal {
-            site.circuits.noteAnswer(from: request.url.host)
             delegate?.imageDownloader(
                 didFinishDownloadingImageFor: request.url, with: ResponseFacts(head), error: refusal)
             return refused(refusal, ResponseFacts(head), &turn)
         }
-        note(error, request.url)
         let failure = KingfisherError(transfer: error)
         delegate?.imageDownloader(
             didFinishDownloadingImageFor: request.url, with: nil,

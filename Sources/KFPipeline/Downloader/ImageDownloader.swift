@@ -14,14 +14,17 @@ public final class ImageDownloader: Sendable {
     public struct Configuration: Sendable {
         /// The maximum number of concurrent transfers, over all hosts. The default is 64.
         public var maxConnections = 64
-        /// The maximum number of concurrent transfers to one host. The default is 8.
+        /// The maximum number of concurrent transfers to one host. The default is 8. A host gets two at first, one more with
+        /// each answer, and fewer when it refuses requests for a limit.
         public var maxConnectionsPerHost = EngineConfiguration.standardPerHost
         /// The maximum number of starts per second to one host; nil is unlimited.
         public var ratePerHost: Double?
+        /// The rates of single hosts, in place of ``ratePerHost``.
+        package var ratesByHost: [String: Double] = [:]
         /// The maximum rate of all transfers together, in bytes per second; nil is unlimited. Transfers share it equally.
         public var bytesPerSecond: Int64?
         /// The number of failures in a row that opens the circuit of a host. Requests then fail at once with
-        /// `circuitOpen` (2010) for ``circuitSpan``.
+        /// `circuitOpen` (2010) for ``circuitSpan``. A time-out counts three times until the host has answered once.
         ///
         /// 0, the default, disables circuit breakers: in a process that runs for months, one bad path of a host must
         /// not block the others. The command uses 10 for a run.
@@ -50,14 +53,22 @@ public final class ImageDownloader: Sendable {
         engine.maxConnections = configuration.maxConnections
         engine.maxPerHost = configuration.maxConnectionsPerHost
         engine.ratePerHost = configuration.ratePerHost
+        engine.ratesByHost = configuration.ratesByHost
         engine.bytesPerSecond = configuration.bytesPerSecond
+        engine.failuresToOpenCircuit = configuration.failuresToOpenCircuit
+        engine.circuitSpan = configuration.circuitSpan
+        if let tell = configuration.onHostRest {
+            // It prints.
+            engine.onHostRest = { rests in
+                StoreWorkers.blocking.submit { for (host, rest) in rests { tell(host, rest) } }
+            }
+        }
         self.init(configuration, transport: TransferEngine(configuration: engine))
     }
 
     init(_ configuration: Configuration, transport: any Transport) {
         self.configuration = configuration
-        let terms = HostCircuits.Terms(failures: configuration.failuresToOpenCircuit, span: configuration.circuitSpan)
-        site = DownloadSite(transport, HostCircuits(terms: terms), onRest: configuration.onHostRest)
+        site = DownloadSite(transport)
     }
 
     /// The delegate of every transfer, held weakly.
@@ -149,7 +160,7 @@ extension ImageDownloader: TransferReceiver {
         var (bytes, count) = (Int64(0), 0)
         let downloads = transfers.compactMap { transfer -> ImageDownload? in
             guard let download = transfer.token as? ImageDownload else { return nil }
-            if let size = download.ended(transfer.result) {
+            if let size = download.ended(transfer.result, requests: transfer.requests) {
                 bytes += size
                 count += 1
             }

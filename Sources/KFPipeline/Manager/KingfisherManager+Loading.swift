@@ -58,8 +58,8 @@ extension KingfisherManager {
             }
             renew(stale, asking, job, response, flight, in: renewals, &turn)
         case .success(.stored):
-            // It was stored while this job waited for its turn.
-            if !retrieval.isLocal { job.countAttempts(-1) }
+            // The image was stored while this job waited for its turn. Without work it has joined nothing, and no request was made.
+            if work == nil, !retrieval.isLocal { job.countAttempts(-1) }
             job.state.withLock { $0.timesStored += 1 }
             lookUpAgain(job)
         case .success(.absent(let isDamaged)):

@@ -210,6 +210,7 @@ package final class ImageJob: WorkWaiter {
 
     func take(_ answer: WorkAnswer, _ turn: inout Turn) {
         let work = arrive()
+        if let work, work.requests != 1 { countAttempts(work.requests - 1) }
         if isCancelled { return }
         switch answer {
         case .download(let answer): manager.take(answer, of: work?.key, self, &turn)

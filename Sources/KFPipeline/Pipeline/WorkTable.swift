@@ -22,6 +22,8 @@ protocol SharedWork: StoreWork {
     var waitsToStart: Bool { get }
     /// Whether it is a transfer that has started and not ended.
     var isRunning: Bool { get }
+    /// The number of requests that it made; its waiters have counted one.
+    var requests: Int { get }
     /// Called when no waiter is left before the answer.
     func abandon()
     /// Called when the highest priority of the waiters has changed.
@@ -31,6 +33,7 @@ protocol SharedWork: StoreWork {
 extension SharedWork {
     var waitsToStart: Bool { false }
     var isRunning: Bool { false }
+    var requests: Int { 1 }
     func abandon() {}
     func change(priority: Float) {}
 }

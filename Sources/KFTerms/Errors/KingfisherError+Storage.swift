@@ -45,6 +45,8 @@ extension KingfisherError {
         case .shutDown: self = .requestError(reason: .downloaderShutDown)
         case .invalidURL, .unsupportedScheme: self = .requestError(reason: .invalidURL(problem: error.message))
         case .httpStatus(let status, _): self = .responseError(reason: .invalidHTTPStatusCode(status))
+        case .circuitOpen(let host, let left):
+            self = .responseError(reason: .circuitOpen(host: host, secondsLeft: left.roundedSeconds))
         case .cancelledByHook: self = .responseError(reason: .cancelledByDelegate)
         case .tooLarge(let limit):
             self = .responseError(reason: .tooLarge(detail: "larger than \(ByteText.limit(Int64(limit)))"))

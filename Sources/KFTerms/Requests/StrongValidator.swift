@@ -40,7 +40,7 @@ extension TransferError {
     package var leavesBodyResumable: Bool {
         switch self {
         case .cancelled, .shutDown, .notAdmitted, .undecided, .maxTimeExceeded, .resolve, .connect, .connectTimeout,
-            .tls, .proxy, .proxyStatus, .privateAddress, .environmentProxyRefused, .stalled, .truncated,
+            .tls, .proxy, .proxyStatus, .privateAddress, .environmentProxyRefused, .circuitOpen, .stalled, .truncated,
             .connectionLost, .streamEnded, .emptyReply, .protocolError, .libraryMissing, .engine:
             true
         case .httpStatus(let status, _): Self.passingStatuses.contains(status)

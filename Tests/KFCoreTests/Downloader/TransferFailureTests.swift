@@ -61,20 +61,19 @@ struct TransferFailureTests {
 
     // MARK: Circuits
 
-    private static let good = "http://h/good.png"
-
+    /// A server that fails, save for /good.png.
     private func fixture(
-        _ body: [UInt8], _ change: (inout ImageDownloader.Configuration) -> Void = { _ in }
-    ) throws -> (manager: KingfisherManager, transport: ScriptedTransport) {
-        let transport = ScriptedTransport { request, _ in
-            request.url == Self.good ? .init(body: body) : .init(status: 500)
+        _ change: (inout ImageDownloader.Configuration) -> Void = { _ in }
+    ) throws -> (manager: KingfisherManager, server: FaultServer) {
+        let body = try ManagerFixture.fixture("png/one-pixel.png")
+        let server = try FaultServer { request in
+            request.path == "/good.png" ? [.reply(body: body)] : [.reply("500 Internal Server Error")]
         }
         var configuration = ImageDownloader.Configuration()
         change(&configuration)
         return (
             KingfisherManager(
-                cache: ImageCache(.init(directory: nil)),
-                downloader: ImageDownloader(configuration, transport: transport)), transport
+                cache: ImageCache(.init(directory: nil)), downloader: ImageDownloader(configuration)), server
         )
     }
 
@@ -89,47 +88,29 @@ struct TransferFailureTests {
 
     @Test("Failing URLs do not block their host by default")
     func noCircuit() async throws {
-        let (manager, _) = try fixture(try ManagerFixture.fixture("png/one-pixel.png"))
-        let bad = (0..<10).map { "http://h/\($0).png" }
-        #expect(try await codes(manager, bad + [Self.good]) == Array(repeating: 2002, count: 10) + [0])
-    }
-
-    @Test("A remembered lookup failure counts once for the circuit")
-    func rememberedLookup() async throws {
-        let transport = ScriptedTransport { request, _ in
-            var answer = ScriptedTransport.Answer()
-            if request.url != Self.good {
-                answer.error = .resolve(host: "h", isRemembered: request.url != "http://h/0.png")
-            } else {
-                answer.body = (try? ManagerFixture.fixture("png/one-pixel.png")) ?? []
-            }
-            return answer
-        }
-        var configuration = ImageDownloader.Configuration()
-        configuration.failuresToOpenCircuit = 3
-        let manager = KingfisherManager(
-            cache: ImageCache(.init(directory: nil)), downloader: ImageDownloader(configuration, transport: transport))
-        let bad = (0..<20).map { "http://h/\($0).png" }
-        #expect(try await codes(manager, bad + [Self.good]) == Array(repeating: 2003, count: 20) + [0])
+        let (manager, server) = try fixture()
+        let urls = (0..<20).map { server.url("/\($0).png") } + [server.url("/good.png")]
+        #expect(try await codes(manager, urls) == Array(repeating: 2002, count: 20) + [0])
+        await manager.shutdown()
     }
 
     @Test("An open circuit is error 2010")
     func circuit() async throws {
-        let (manager, transport) = try fixture(try ManagerFixture.fixture("png/one-pixel.png")) {
-            $0.failuresToOpenCircuit = 3
-        }
-        let bad = (0..<3).map { "http://h/\($0).png" }
-        #expect(try await codes(manager, bad + [Self.good]) == [2002, 2002, 2002, 2010])
-        #expect(transport.requests.count == 3)
-        #expect(try await codes(manager, ["http://other/a.png"]) == [2002])
-        let source = Source.network(try RequestURL(Self.good))
+        let (manager, server) = try fixture { $0.failuresToOpenCircuit = 3 }
+        let good = server.url("/good.png")
+        let bad = (0..<3).map { server.url("/\($0).png") }
+        #expect(try await codes(manager, bad + [good]) == [2002, 2002, 2002, 2010])
+        #expect(server.requests.count == 3)
+        #expect(try await codes(manager, [good.replacing("127.0.0.1", with: "127.0.0.2")]) == [2003])
+        let source = Source.network(try RequestURL(good))
         let error = await #expect(throws: KingfisherError.self) { try await manager.retrieveImage(with: source) }
         guard case .responseError(reason: .circuitOpen(let host, let seconds)) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
-        #expect(host == "h" && seconds > 0 && seconds <= 60)
+        #expect(host == "127.0.0.1:\(server.port)" && seconds > 0 && seconds <= 60)
         #expect(error.map(DelayRetryStrategy.canHelp) == false)
         #expect(error?.isOriginUnavailable == true, "an expired image may serve")
+        await manager.shutdown()
     }
 }

@@ -178,7 +178,6 @@ final class ManualTransport: Transport {
 
     func prioritize(_ id: UInt64, _ priority: Float) {}
     func hold(_ isHeld: Bool) { state.withLock { $0.holds.append(isHeld) } }
-    func pause(host: String, for duration: Duration) {}
     func drain() {}
     func shutdown() {}
 }

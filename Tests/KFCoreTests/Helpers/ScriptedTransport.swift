@@ -19,14 +19,8 @@ final class ScriptedTransport: Transport {
         var challenges = false
     }
 
-    struct Pause: Equatable {
-        let host: String
-        let duration: Duration
-    }
-
     private struct State {
         var requests: [TransferRequest] = []
-        var pauses: [Pause] = []
         var refusals = 0
         /// The signal that requests wait for; nil while they pass.
         var opening: StopSignal?
@@ -44,7 +38,6 @@ final class ScriptedTransport: Transport {
     convenience init(_ answers: Answer...) { self.init { _, number in answers[min(number, answers.count - 1)] } }
 
     var requests: [TransferRequest] { state.withLock { $0.requests } }
-    var pauses: [Pause] { state.withLock { $0.pauses } }
 
     /// From now on requests wait for `open`.
     func close() { state.withLock { $0.opening = $0.opening ?? StopSignal() } }
@@ -78,7 +71,11 @@ final class ScriptedTransport: Transport {
                     } catch {
                         result = .failure(error)
                     }
-                    transfer.receiver.ended([EndedTransfer(id: transfer.id, token: transfer.token, result: result)])
+                    let isRefused = if case .failure(.notAdmitted) = result { true } else { false }
+                    transfer.receiver.ended([
+                        EndedTransfer(
+                            id: transfer.id, token: transfer.token, result: result, requests: isRefused ? 0 : 1)
+                    ])
                     self.tasks.withLock { _ = $0.removeValue(forKey: transfer.id) }
                 }
             }
@@ -136,10 +133,6 @@ final class ScriptedTransport: Transport {
         var metrics = DownloadMetrics()
         metrics.remoteAddress = answer.address
         return TransferResponse(head: head, metrics: metrics)
-    }
-
-    func pause(host: String, for duration: Duration) {
-        state.withLock { $0.pauses.append(Pause(host: host, duration: duration)) }
     }
 
     func prioritize(_ id: UInt64, _ priority: Float) {}

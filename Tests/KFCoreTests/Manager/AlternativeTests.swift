@@ -142,14 +142,4 @@ struct AlternativeTests {
         #expect(strategy.seen.value == [1, 2, 3])
         #expect(transport.requests.count == 3)
     }
-
-    @Test("A Retry-After pauses its host, for five minutes at most")
-    func retryAfter() async throws {
-        let transport = ScriptedTransport(.init(status: 429, headers: [("Retry-After", "9999")]))
-        let fixture = try ManagerFixture(transport: transport)
-        await #expect(throws: KingfisherError.self) {
-            try await fixture.manager.retrieveImage(with: source("http://h/a"))
-        }
-        #expect(transport.pauses == [.init(host: "h", duration: .seconds(300))])
-    }
 }

@@ -4,9 +4,20 @@ let schedulerStart = MonotonicTime(nanoseconds: 1_000_000_000)
 
 extension Scheduler {
     static func make(
-        total: Int = 64, perHost: Int = 8, interval: Duration? = nil, resolvers: Int = 96
+        total: Int = 64, perHost: Int = 8, rate: Double? = nil, resolvers: Int = 96, failures: Int = 0
     ) -> Scheduler {
-        Scheduler(.init(total: total, perHost: perHost, interval: interval, resolvers: resolvers))
+        let limits = HostLimits(perHost: perHost, rate: rate, failures: failures)
+        return Scheduler(.init(total: total, resolvers: resolvers, host: limits))
+    }
+
+    /// Lets a host answer so often that it gets all of its places, with transfers of its own.
+    mutating func warmUp(_ host: String, perHost: Int = 8, now: MonotonicTime = schedulerStart) {
+        for id in 0..<UInt64(perHost) {
+            let (ticket, queue) = KFNetworkTests.enqueue(1 << 40 + id, at: host, &self, now: now)
+            _ = next(now: now)
+            resolved(ticket, of: queue, now: now)
+            finish(ticket, of: queue, .answered(), abandonedLookup: false, now: now)
+        }
     }
 }
 

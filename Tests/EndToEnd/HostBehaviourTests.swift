@@ -1,0 +1,140 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+extension EndToEnd {
+    /// The bounds are numbers of requests: a loaded machine makes a run slower and no less polite.
+    @Suite("Hosts that fail, are silent, or limit their requests")
+    struct HostBehaviourTests {
+        let kf: KFCommand
+        let png: [UInt8]
+
+        init() throws {
+            kf = try KFCommand()
+            png = try FixturesDirectory.bytes("png/one-pixel.png")
+        }
+
+        private func prefetch(_ urls: [String], _ options: String...) async throws -> (CommandResult, [ItemReport]) {
+            let result = try await kf.run(
+                ["prefetch", "-", "--json"] + options, input: Data(urls.joined(separator: "\n").utf8))
+            return (result, try result.items())
+        }
+
+        @Test("A failing host gets few requests, and the others are no attempts")
+        func failing() async throws {
+            let server = try FaultServer { _ in [.reply("500 Internal Server Error")] }
+            let (result, items) = try await prefetch((0..<3000).map { server.url("/\($0).png") })
+            #expect(result.status == 1 && items.count == 3000)
+            #expect(server.requests.count <= 20, "\(server.requests.count) requests")
+            #expect(items.count { $0.error?.code == 2010 && $0.attempts == 0 } >= 2980)
+            #expect(items.reduce(0) { $0 + ($1.attempts ?? 0) } == server.requests.count)
+        }
+
+        @Test("A silent host gets few requests")
+        func silent() async throws {
+            let server = try FaultServer { _ in [.hold] }
+            let (result, items) = try await prefetch((0..<200).map { server.url("/\($0).png") }, "--timeout", "1s")
+            #expect(result.status == 1 && items.count == 200)
+            #expect(server.requests.count <= 20, "\(server.requests.count) requests")
+        }
+
+        @Test("The failures of a redirect's target cost no other image")
+        func redirected() async throws {
+            let dead = try FaultServer.lastingPort()
+            let server = try FaultServer { [png] request in
+                request.path.hasPrefix("/away")
+                    ? [.reply("302 Found", headers: ["Location: http://127.0.0.1:\(dead)\(request.path)"], body: [])]
+                    : [.reply(body: png)]
+            }
+            let urls = (0..<700).map { server.url("/away\($0).png") } + (0..<500).map { server.url("/\($0).png") }
+            let (result, items) = try await prefetch(urls, "--retry", "0")
+            #expect(items.count { $0.status == "fetched" } == 500, "\(result)")
+            #expect(items.count { $0.status == "failed" } == 700)
+            #expect(server.requests.count == 1200)
+        }
+
+        @Test("A limited host loses no image", arguments: [nil, 1])
+        func limited(retryAfter: Int?) async throws {
+            let limit = RequestLimit(rate: 50, burst: 20)
+            let server = try FaultServer { [png] _ in
+                if limit.allows() { return [.reply(headers: ["Connection: keep-alive"], body: png)] }
+                return [.reply("429 Too Many Requests", headers: retryAfter.map { ["Retry-After: \($0)"] } ?? [])]
+            }
+            let (result, items) = try await prefetch((0..<500).map { server.url("/\($0).png") })
+            #expect(result.status == 0 && items.count { $0.status == "fetched" } == 500, "\(result.errors)")
+            #expect(server.requests.count <= 650, "\(server.requests.count) requests")
+            #expect(items.reduce(0) { $0 + ($1.attempts ?? 0) } == server.requests.count)
+        }
+
+        @Test("A refusal for a limit uses no retry", arguments: ["429", "503"])
+        func noRetry(status: String) async throws {
+            let busy = [FaultStep.reply("\(status) Wait", headers: ["Retry-After: 1"])]
+            let server = try FaultServer.answering(first: busy) { [png] _ in [.reply(body: png)] }
+            let item = try await kf.run("fetch", "--json", "--retry", "0", server.url("/a.png")).item()
+            #expect(item.status == "fetched" && item.attempts == 2, "\(item)")
+        }
+
+        @Test("A Retry-After that is too long fails at once", arguments: [["--max-time", "5s"], []])
+        func tooLong(options: [String]) async throws {
+            let seconds = options.isEmpty ? 3600 : 20
+            let server = try FaultServer { _ in [.reply("429 Wait", headers: ["Retry-After: \(seconds)"])] }
+            let item = try await kf.run(["fetch", "--json", "--retry", "0", server.url("/a.png")] + options).item()
+            #expect(item.httpStatus == 429 && item.attempts == 1 && server.requests.count == 1, "\(item)")
+        }
+
+        @Test("A host with a quota that is used up rests until it is renewed")
+        func quota() async throws {
+            let count = Mutex(0)
+            let server = try FaultServer { [png] _ in
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                return [.reply(headers: ["RateLimit: \"a\";r=\(max(0, 5 - number));t=2"], body: png)]
+            }
+            let result = try await kf.run(
+                ["fetch", "-q", "-v", "-j", "1"] + (0..<8).map { server.url("/\($0).png") })
+            #expect(result.status == 0 && result.errors.contains("no requests for 2 s (RateLimit)"), "\(result)")
+        }
+
+        @Test("A host can have a rate of its own")
+        func rate() async throws {
+            let server = try FaultServer(address: "0.0.0.0") { [png] _ in [.reply(body: png)] }
+            let urls = { (host: String) in (0..<15).map { "http://\(host):\(server.port)/\($0).png" } }
+            let own = "127.0.0.2:\(server.port)=10/s"
+            let start = ContinuousClock.now
+            let all = urls("127.0.0.1") + urls("127.0.0.2")
+            let (result, items) = try await prefetch(all, "--rate", "100/s", "--rate", own)
+            #expect(result.status == 0 && items.count == 30, "\(result)")
+            // 15 starts at 10 a second take 14 spans.
+            #expect(start.duration(to: .now) >= .milliseconds(1400))
+            let lastOfQuick = items.lastIndex { $0.source.contains("127.0.0.1:") } ?? 0
+            let later = items[lastOfQuick...].count { $0.source.contains("127.0.0.2:") }
+            #expect(later >= 5, "the other host does not wait")
+            for wrong in ["=5/s", "h=", "h=x/s", "http://h/=5/s", "5/s,", "h=0/s"] {
+                let refused = try await kf.run("fetch", server.url("/a.png"), "--rate", wrong)
+                #expect(refused.status == 2 && refused.errors.contains("--rate takes"), "\(refused)")
+            }
+        }
+    }
+}
+
+/// nginx's `limit_req` with `nodelay`.
+private final class RequestLimit: Sendable {
+    private let rate: Double
+    private let burst: Double
+    private let state = Mutex<(excess: Double, last: ContinuousClock.Instant?)>((0, nil))
+
+    init(rate: Double, burst: Double) { (self.rate, self.burst) = (rate, burst) }
+
+    func allows() -> Bool {
+        state.withLock { state in
+            let now = ContinuousClock.now
+            let next = state.last.map { max(0, state.excess - rate * ($0.duration(to: now) / .seconds(1)) + 1) } ?? 0
+            if next > burst { return false }
+            state = (next, now)
+            return true
+        }
+    }
+}
