@@ -204,19 +204,9 @@ extension Options {
     static let maxPerHost = Option<Int?>(
         "max-per-host", .network, value: "N", .one(.integer(in: 1...1024)), byDefault: "8",
         help: "Maximum number of concurrent downloads from one host")
-    static let rate = Option<Double?>(
-        "rate", .network, value: "N/s",
-        .one("a request rate such as 5/s, 90/m or 1000/h") { text in
-            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-            let spans = ["s": 1.0, "m": 60, "h": 3600]
-            // The interval between two requests is in nanoseconds, which a rate below one a day would overflow.
-            guard parts.count <= 2, let number = Double(parts[0]),
-                let span = spans[parts.count == 2 ? String(parts[1]) : "s"],
-                (1 / 86_400.0...1e6).contains(number / span)
-            else { return nil }
-            return number / span
-        },
-        help: "Maximum request rate for each host: 5/s, 90/m (minute) or 1000/h")
+    static let rate = Option(
+        "rate", .network, value: "N/s", OptionForm(absent: HostRates(), parse: HostRates.parse),
+        help: "Maximum request rate for each host: 5/s, 90/m or 1000/h; HOST=20/s for one host")
     static let limitRate = Option<Int64?>(
         "limit-rate", .network, value: "BYTES/s",
         .one("at least 1K, such as 500K or 2M/s") { text in

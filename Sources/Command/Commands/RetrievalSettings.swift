@@ -8,7 +8,7 @@ struct RetrievalSettings: Sendable {
     let jobs: Int
     let maxPerHost: Int
     /// Requests per second to one host.
-    let rate: Double?
+    let rates: HostRates
     /// Bytes per second over all hosts.
     private let limitRate: Int64?
     /// The bytes per second that each transfer has at least.
@@ -87,7 +87,7 @@ struct RetrievalSettings: Sendable {
         // Slower transfers would look like stalled ones.
         let most = try arguments[Options.limitRate].map { max(1, Int(clamping: $0 / Self.leastRate)) } ?? .max
         jobs = min(most, try arguments[Options.jobs])
-        rate = try arguments[Options.rate]
+        rates = try arguments[Options.rate]
         limitRate = try arguments[Options.limitRate]
         deadline = try arguments[Options.deadline].flatMap { $0 == .zero ? nil : $0 }
         let choice = try arguments[Options.progress]
@@ -322,7 +322,8 @@ struct RetrievalSettings: Sendable {
         var downloader = ImageDownloader.Configuration()
         downloader.maxConnections = jobs
         downloader.maxConnectionsPerHost = maxPerHost
-        downloader.ratePerHost = rate
+        downloader.ratePerHost = rates.all
+        downloader.ratesByHost = rates.hosts
         downloader.bytesPerSecond = limitRate
         downloader.failuresToOpenCircuit = 10
         downloader.onHostRest = { waits.tell($0, $1) }
