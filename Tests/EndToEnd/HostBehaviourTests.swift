@@ -98,6 +98,47 @@ extension EndToEnd {
             #expect(result.status == 0 && result.errors.contains("no requests for 2 s (RateLimit)"), "\(result)")
         }
 
+        @Test("A long wait is said once for each host", arguments: [[], ["-q"]])
+        func longWait(options: [String]) async throws {
+            let busy = [FaultStep.reply("503 Wait", headers: ["Retry-After: 3"])]
+            let server = try FaultServer.answering(first: busy) { [png] _ in [.reply(body: png)] }
+            let result = try await kf.run(["fetch", server.url("/a.png"), server.url("/b.png")] + options)
+            let said = options.isEmpty ? ["kf: waiting 3 s for 127.0.0.1:\(server.port), as it asked"] : []
+            #expect(result.status == 0 && result.errorLines.filter { $0.contains("waiting") } == said, "\(result)")
+        }
+
+        @Test("Four processes share a limited host without losing an image")
+        func shards() async throws {
+            let limit = RequestLimit(rate: 50, burst: 20)
+            let server = try FaultServer { [png] _ in
+                limit.allows() ? [.reply(body: png)] : [.reply("429 Too Many Requests")]
+            }
+            let urls = (0..<200).map { server.url("/\($0).png") }
+            let ended = try await withThrowingTaskGroup(of: [ItemReport].self) { group in
+                for shard in 0..<4 {
+                    group.addTask { try await prefetch(urls, "--shard", "\(shard)/4").1 }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(ended.count { $0.status == "fetched" } == 200)
+            #expect(server.requests.count <= 300, "\(server.requests.count) requests")
+        }
+
+        @Test("Silent hosts get few requests beside quick ones")
+        func silentAmongQuick() async throws {
+            let silent = try (0..<8).map { try FaultServer(address: "127.0.1.\($0 + 1)") { _ in [.hold] } }
+            let quick = try (0..<9).map { number in
+                try FaultServer(address: "127.0.2.\(number + 1)") { [png] _ in [.reply(body: png)] }
+            }
+            let lines = silent.flatMap { server in (0..<100).map { server.url("/\($0).png") } }
+            let others = quick.flatMap { server in (0..<20).map { server.url("/\($0).png") } }
+            let (_, items) = try await prefetch(lines + others, "--timeout", "1s", "--retry", "0")
+            #expect(items.count { $0.status == "fetched" } == others.count && items.count == 980)
+            #expect(silent.allSatisfy { $0.requests.count <= 6 }, "\(silent.map(\.requests.count))")
+            let last = items.lastIndex { $0.status == "fetched" } ?? 0
+            #expect(items[..<last].allSatisfy { $0.status == "fetched" }, "the quick ones wait for no time-out")
+        }
+
         @Test("A host can have a rate of its own")
         func rate() async throws {
             let server = try FaultServer(address: "0.0.0.0") { [png] _ in [.reply(body: png)] }

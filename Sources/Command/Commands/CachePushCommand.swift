@@ -32,7 +32,7 @@ struct CachePushCommand: Sendable {
                 selected.keys = KeyChoice(
                     keys: keys?.union(selected.keys?.keys ?? []) ?? [], globs: selected.keys?.globs ?? [])
             }
-            let bar = ProgressBar(progress, WaitReport(prints: false), uploads: { cache.uploadProgress }) { nil }
+            let bar = ProgressBar(progress, WaitReport(), uploads: { cache.uploadProgress }) { nil }
             bar.update { $0.isOver = true }
             let interrupts = Interrupts { _ in
                 cache.endWaiting(within: .zero)

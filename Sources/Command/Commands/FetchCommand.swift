@@ -55,7 +55,7 @@ struct FetchCommand: Sendable {
     }
 
     func run() -> ExitStatus {
-        let waits = WaitReport(prints: common.verbose)
+        let waits = WaitReport(common)
         let manager = settings.manager(common, waits)
         var command = self
         command.settings = settings.withOverlays(manager)

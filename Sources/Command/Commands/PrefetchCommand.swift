@@ -114,7 +114,7 @@ struct PrefetchCommand: Sendable {
         if isDryRun {
             return PrefetchDryRunCommand(common: common, settings: settings, checks: checks, place: place).run(lists)
         }
-        let waits = WaitReport(prints: common.verbose)
+        let waits = WaitReport(common)
         let manager = settings.manager(common, waits)
         var command = self
         command.settings = settings.withOverlays(manager)

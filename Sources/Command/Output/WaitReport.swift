@@ -1,13 +1,18 @@
 import KFCore
 import Synchronization
 
-/// The waits of a run, for its progress, and the messages of `-v` about retries and waits.
+/// The waits of a run, for its progress, and the messages about waits: all of them and retries with `-v`, and otherwise one
+/// for each host with a long wait.
 final class WaitReport: Sendable {
     /// The time until which each host rests, as far as it was told.
     private let rests = Mutex<[String: ContinuousClock.Instant]>([:])
-    private let prints: Bool
+    private let told = Mutex<Set<String>>([])
+    private let printsAll: Bool
+    private let printsLong: Bool
 
-    init(prints: Bool) { self.prints = prints }
+    init(all: Bool = false, long: Bool = false) { (printsAll, printsLong) = (all, long) }
+
+    convenience init(_ common: CommonSettings) { self.init(all: common.verbose, long: !common.quiet) }
 
     /// The host that gets no requests for the longest, and that time in seconds; nil when there is none.
     var longest: (host: String, seconds: Int)? {
@@ -30,7 +35,9 @@ final class WaitReport: Sendable {
             rests[host] = end
             return false
         }
-        guard !isKnown, prints else { return }
+        if isKnown { return }
+        if printsLong, !printsAll { return tellLong(host, rest) }
+        guard printsAll else { return }
         let reason =
             switch rest {
             case .retryAfter: "Retry-After"
@@ -39,6 +46,18 @@ final class WaitReport: Sendable {
             case .circuitOpen(let failures, _): "circuit open after \(failures) failures in a row"
             }
         Terminal.printError("kf: \(Terminal.visible(host)): no requests for \(Self.text(rest.span)) (\(reason))")
+    }
+
+    private func tellLong(_ host: String, _ rest: HostRest) {
+        let reason: String
+        switch rest {
+        case .retryAfter, .quota: reason = "as it asked"
+        case .limited: reason = "which refuses more requests"
+        // Its images fail, and none waits.
+        case .circuitOpen: return
+        }
+        guard rest.span > .seconds(2), told.withLock({ $0.insert(host).inserted }) else { return }
+        Terminal.printError("kf: waiting \(Self.text(rest.span)) for \(Terminal.visible(host)), \(reason)")
     }
 
     /// `2 s`, `1.5 s`, `250 ms`
