@@ -1,4 +1,6 @@
 """The law of bounds: a run ends, leaves no temporaries, and the cache that it leaves is whole."""
+from articles import says
+
 DOCUMENTED = {0, 1, 2, 3, 4}
 MEMORY = 400 << 10  # KiB: pictures of 48 x 32 pixels need less in any format.
 GRACE = 8  # Seconds: a signal waits for what is on its way, of which nothing here takes long.
@@ -18,11 +20,15 @@ def judge(seen):
             yield f"{name} takes too long after SIGTERM", f"{run.seconds:.1f} s"
         if run.memory > MEMORY:
             yield f"{name} takes much memory", f"{run.memory} KiB"
-        if run.status == 4 and not case.get("--max-failures") and "--deadline" not in case:
+        is_asked = {"--max-failures", "--deadline"} & set(case) and says(
+            "CommandLine", "stopped early, by `--deadline`, `--max-failures`")
+        if run.status == 4 and not is_asked:
             yield f"{name} stops early", run.error
         if "Fatal error" in run.stderr or "precondition" in run.stderr:
             yield f"{name} traps", run.stderr[:300]
-    if case.get("end") != "kill":
+    is_killed = case.get("end") == "kill" and says(
+        "Faults", "leftovers go with the next `clean` or `verify --repair` that is alone, else after an hour")
+    if not is_killed:
         left = [name for name in seen.second.after if name.startswith("c/v1/tmp/")]
         if left:
             yield "temporaries stay", ", ".join(left[:3])
@@ -30,14 +36,27 @@ def judge(seen):
         if stray:
             yield "temporaries of outputs stay", ", ".join(stray[:3])
     total = seen.verify.summary
-    if total and not total["clean"] and not (case.get("state") or "").startswith("damaged") and case.get("end") != "kill":
-        yield "verify finds damage", str({name: count for name, count in total["counts"].items() if count})
+    is_known = case.get("state") == "damaged-file" and says(
+        "UsingTheCache", "`--verify` only checks that a file matches its hash") or is_killed and says(
+        "OnDisk", "An orphan among the objects")
+    if case.get("state") == "damaged-index":
+        is_untouched = seen.first.status == 2 and seen.second.status == 2 and says(
+            "OnDisk", "A query that reports damage, or a failed `schemaProblem`, ends in `DiskStorage.healing`.")
+        is_known = is_untouched or total and set(damage(total)) == {"orphan"} and says(
+            "OnDisk", "Objects stay where they are, because their paths have been printed.")
+    if total and not total["clean"] and not is_known:
+        yield "verify finds damage", str(damage(total))
     if total is None and seen.verify.status not in (0, 1):
         yield "verify cannot look", seen.verify.error
-    if case.get("then") and seen.following.status == 2 and not (
-            "it names no image" in seen.following.error or "obeys the command line only" in seen.following.error):
+    names_none = case.get("then", "").endswith(("list", "empty")) and says(
+        "UsingTheCache", "a list that is empty, unreadable or partly invalid removes nothing")
+    if case.get("then") and seen.following.status == 2 and not names_none:
         yield f"{case['then']} is a usage error", seen.following.error
     yield from following(seen)
+
+
+def damage(total):
+    return {name: count for name, count in total["counts"].items() if count}
 
 
 def following(seen):
@@ -60,6 +79,8 @@ def following(seen):
         # "--keep-list removes what a list does not name": what it names stays.
         kept = {row["source"] for row in seen.second.rows if row.get("status") in ("cached", "disk")}
         again = {row["source"] for row in seen.third.rows if row.get("status") in ("fetched", "failed")}
-        if kept & again and not case.get("url") in ("data", "file", "folder", "stdin") and not (
-                {"--key", "--key-column", "--alternative", "--ignore-query", "--key-ignore", "--expire"} & set(case)):
+        is_not_its_own = {"--key", "--key-column", "--alternative"} & set(case) and says(
+            "UsingTheCache", "It keeps what its own URLs brought, not what `--alternative` did.")
+        if kept & again and not is_not_its_own and not case.get("url") in ("data", "file", "folder", "stdin") and not (
+                {"--ignore-query", "--key-ignore", "--expire"} & set(case)):
             yield "clean --keep-list removes what the list names", ", ".join(sorted(kept & again))

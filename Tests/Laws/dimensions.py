@@ -305,6 +305,8 @@ def problem(case, table):
         return "several sources with an option for one"
     if "--output" in case and ({"--variant", "--widths", "--remote-name"} & set(options) or case.get("--format") == "two"):
         return "one output for several images"
+    if case.get("state") == "others" and case.get("url") == "userinfo":
+        return "another user with the same user info"
     stores = {"--output-dir", "--shards", "--output", "--remote-name", "--show"} & set(case)
     if not stores and ("--memory-only" in case or "--store" in case and case["--store"] != "processed" or
                        case.get("--expire") == "expired"):

@@ -1,4 +1,6 @@
 """The law of foretelling: what --dry-run and explain announced is what the run did, and a dry run asks no server."""
+from articles import says
+from run import UNDRY
 from truth import DELIVERED
 
 # By what was announced (`next`), what the row of the run may say. DecisionTests has the table for single retrievals.
@@ -15,7 +17,7 @@ DEEDS = {
     "revalidate": {"revalidated", "fetched", "stale", "failed", "filtered", "opted_out"},
     "request": {"fetched", "failed", "stale", "filtered", "opted_out"},
 }
-# "It asks no remote" (kf help prefetch): what a remote has comes in place of a request, and what it once had too.
+# What a remote has comes in place of a request, and what it once had too.
 BY_REMOTE = {"request": {"remote", "revalidated", "derived"}, "revalidate": {"remote", "derived"}, "refuse": {"remote", "stale", "derived"},
              "stale": {"remote"}}
 PINS = {"--hash", "--hash-column", "--lock"}
@@ -27,7 +29,8 @@ def judge(seen):
     if dry is None or "--json" not in run.argv:
         return
     is_explain = dry.argv[:2] == ["cache", "explain"]
-    asked = [request for request in dry.requests if not (is_explain and request.party == "remote")]
+    asked = [request for request in dry.requests if not (is_explain and request.party == "remote" and says(
+        "UsingTheCache", "asks a `--remote` what it has"))]
     if asked:
         yield (f"{'explain' if is_explain else 'a dry run'} asks the {asked[0].party}",
                f"{asked[0].method} {asked[0].target} of the {asked[0].party}")
@@ -35,12 +38,13 @@ def judge(seen):
         return
     if not is_explain and dry.status == 2 != run.status and "--dry-run" not in dry.error:
         yield "a dry run refuses what the run does", dry.error
-    prunes_all = "--prune-lock" in case and case.get("list") in ("empty", "invalid")  # A dry run prunes nothing.
-    if run.status == 2 and dry.status != 2 and not is_explain and "--srcset" not in case and not prunes_all:
+    is_known_late = "--prune-lock" in case and says(
+        "Pinning", "neither does one whose list names no image or has a record that cannot be read; that is status 2")
+    if run.status == 2 and dry.status != 2 and not is_explain and not UNDRY & set(case) and not is_known_late:
         yield "a run refuses what its dry run announced", f"announced {[row.get('next') for row in dry.rows]}: {run.error}"
     if run.status == 2 or dry.status == 2:
         return
-    if not is_explain and dry.status == 1 and not dry.rows and "--check" not in case and run.rows:
+    if not is_explain and dry.status == 1 and not dry.rows and run.rows:
         yield "a dry run ends with 1 and says nothing", dry.error
     yield from deeds(seen, dry, run, is_explain)
 
@@ -61,9 +65,9 @@ def deeds(seen, dry, run, is_explain):
                 yield "invalid was announced, and the image came", str(key)
             if word is None:
                 continue
-            # "--max-failures 3 starts nothing new after the third failure" (CommandLine), and with --read-only a prefetch has
-            # no place for what is missing: "serve hits, … and write nothing to the cache" (UsingTheCache).
-            may_stop = "--max-failures" in case or "--read-only" in case and word != "disk"
+            may_stop = "--max-failures" in case and says(
+                "CommandLine", "`--max-failures 3` starts nothing new after the third failure") or "--read-only" in case and says(
+                "UsingTheCache", "`prefetch` ends with status 3 at the first image that is not cached")
             if not results and not may_stop:
                 yield f"{word} was announced, and the run has no row", f"{key}: {run.error}"
             right = rightful(case, word, is_explain)
@@ -79,7 +83,7 @@ def deeds(seen, dry, run, is_explain):
     words = {row.get("next") for row in dry.rows}
     asked = [request for request in run.requests if request.party in ("origin", "other", "mirror")]
     others = {"--remote", "--alternative", *(PINS if is_explain else ())}
-    if words and words <= SILENT and asked and not others & set(case) and case.get("--process") != "mark-url":
+    if words and words <= SILENT and asked and not others & set(case) and not has_new_overlay(case):
         yield (f"{'/'.join(sorted(words))} was announced, and the {asked[0].party} was asked",
                f"{asked[0].method} {asked[0].target}")
 
@@ -87,25 +91,32 @@ def deeds(seen, dry, run, is_explain):
 def rightful(case, word, is_explain):
     """What the rows of a run may say after an announcement."""
     right, pinned = set(DEEDS[word]), PINS & set(case)
-    if "--remote" in case:
+    if "--remote" in case and says("Remotes", "by `--dry-run` and `kf cache path`, which make no request"):
         right |= BY_REMOTE.get(word, set())
-    if pinned:
-        # "If the cache has the bytes under another URL only, or a remote has the object …, they are taken from there,
-        # which --json calls pinned" (Pinning). explain has no option for a pin.
-        right |= {"pinned"} | (ORIGIN if is_explain or word == "request" else set())
-    if case.get("sources") in ("repeated", "many"):
-        right |= {"cached", "disk"} | (ORIGIN if word == "request" else set())  # The first of several rows asks for all.
-    if word in ("request", "revalidate") and "--alternative" in case:
-        right |= ORIGIN  # Nor what an alternative gives.
-    if word == "request" and (case.get("--process") == "mark-url" or case.get("state") == "others"):
-        right |= ORIGIN  # The overlay that is fetched may be one with which the image is cached.
+    if pinned and says("Pinning", "they are hashed and taken from there, which `-v` and `--json` call `pinned`"):
+        right |= {"pinned"} | (ORIGIN if is_explain or word == "request" else set())  # explain has no option for a pin.
+    if case.get("sources") in ("repeated", "many") and says("LifeOfAMiss", "a URL that a list repeats is requested once"):
+        right |= {"cached", "disk"} | (ORIGIN if word == "request" else set())
+    if word in ("request", "revalidate") and "--alternative" in case and says(
+            "LifeOfAMiss", "The next alternative starts the job over at the first stage."):
+        right |= ORIGIN
+    if word == "request" and has_new_overlay(case):
+        right |= ORIGIN
     return right
 
 
+def has_new_overlay(case):
+    """Whether the images wait for an overlay of which only a request tells what it is."""
+    return case.get("--process") == "mark-url" and says(
+        "CommandLine", "another picture under the same name makes new images")
+
+
 def excused(seen, word, result):
-    """A dry run decodes no image (CommandLine, Images that are left out): it cannot foretell a failing decoder or processor.
-    A damaged file shows when it is read."""
     code = (result.get("error") or {}).get("code", 0)
-    if result["status"] == "failed" and (2007 <= code <= 2009 or 4000 <= code < 5000):
+    if result["status"] == "failed" and (2007 <= code <= 2009 or 4000 <= code < 5000) and says(
+            "CommandLine", "Neither makes a request or decodes an image"):
         return True
-    return word in ("disk", "derive") and seen.case.get("state", "").startswith("damaged")
+    if code == 3017 and says("Remotes", "A remote that refuses or cannot be reached ends both with status 3"):
+        return True
+    return word in ("disk", "derive") and seen.case.get("state") == "damaged-index" and says(
+        "UsingTheCache", "A damaged index is set aside too")

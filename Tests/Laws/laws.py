@@ -27,6 +27,7 @@ import traceback
 from pathlib import Path
 
 import accounts
+import articles
 import bounds
 import foretelling
 import rest
@@ -210,6 +211,8 @@ def main():
     parser.add_argument("--only", action="append", choices=LAWS)
     options = parser.parse_args()
     options.kf = os.path.realpath(options.kf or ".build/release/kf")
+    if wrong := list(articles.unfounded(LAWS)):
+        sys.exit("\n".join(f"laws: {text}" for text in wrong))
     table = Table(options.kf)
     if missing := unknown_options(table):
         sys.exit("laws: options without values in Tests/Laws/dimensions.py: " + ", ".join(missing))

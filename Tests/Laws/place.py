@@ -80,9 +80,10 @@ class Place:
     def item(self, name):
         kind = self.case.get("body", "png")
         item = Item(name, kind)
-        for version in ("v0", "v1", "member", "eve", "mirror", "liar", "older"):
+        for version in ("v0", "v1", "eve", "mirror", "liar", "older", "member/v0", "member/v1"):
             item.versions[version] = self.pictures.get("png" if kind in NO_IMAGES and version == "v0" and self.is_changed
                                                        else kind, f"{name}/{version}")
+        item.versions["member"] = item.versions["member/" + self.now]
         form = self.case.get("url", "plain")
         origin, file = self.world.url("origin", "", self.secure), item.file
         path = {"dotdot": f"/secret/{file}"}.get(form, f"/pub/{file}")
@@ -272,7 +273,8 @@ class Place:
             headers = [pair for pair in headers if pair[0] != "Cache-Control"] + [("Cache-Control", "max-age=0")]
         guard = "certificate" if "--cert" in case and case.get("guard") not in ("basic", "digest") else case.get("guard", "open")
         for item in self.items:
-            member = item.versions["member"] if self.is_member and measured or guard != "open" else None
+            member = item.versions["member" if measured else "member/v0"] if (
+                self.is_member and measured or guard != "open") else None
             for party, path in item.places[:-1]:
                 private = [("Cache-Control", "private")] if case.get("url") == "redirect-private" else []
                 target = world.url(item.places[-1][0], item.places[-1][1], self.secure)
@@ -284,7 +286,7 @@ class Place:
                 guard=guard if item.places[-1][0] == "origin" else "open", other=item.versions["eve"])
             if measured:
                 resource.answer, resource.framing = case.get("answer", "ok"), case.get("framing", "length")
-                resource.lagging = item.versions["v0"]
+                resource.lagging = item.versions["member/v0" if self.is_member else "v0"]
             world.resources[item.places[-1]] = resource
             self.serve_mirror(item, version)
         world.resources["overlay", "/mark.png"] = Resource(

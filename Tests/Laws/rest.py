@@ -1,11 +1,7 @@
 """The law of rest: the same run again asks only what freshness demands, makes nothing and writes nothing."""
+from articles import says
 from truth import DELIVERED, STALE, trusted_places
 
-# What a run does not keep, it makes and asks for again: "store nothing on disk", "serve hits, … and write nothing", "nothing of
-# them is cached", "Size limit of the cache" (UsingTheCache, kf help fetch); and what is served without a request stays as it is.
-UNSTORED = {"--memory-only", "--read-only", "--lenient", "--max-size", "--offline", "--only-from-cache"}
-# "Fetch again", "revalidate with the origin", "--alternative is tried when a source fails", "ask again" (kf help fetch).
-ASKS = {"--force-refresh", "--revalidate", "--update-lock", "--alternative", "--retry-failed"}
 # "It is emptied when the first record is written" (CommandLine, Existing files); a jar is written at the end.
 REPORTS = {"rows.csv", "rows.jsonl", "failed", "dropped", "jar"}
 KEPT = {"memory", "disk", "cached", "pinned", "exported", "revalidated", "stale"}
@@ -37,34 +33,60 @@ def by_key(run):
 
 
 def is_unstored(case):
-    http = case.get("--cache-policy") == "http"
-    return bool(UNSTORED & set(case) or case.get("--store") in ("none", "original") or case.get("--expire") in (
-        "soon", "expired") or http and case.get("headers") == "no-store")
+    """Whether a run keeps nothing of what it fetches or makes, so that the next one does it again."""
+    if "--memory-only" in case and says("UsingTheCache", "store nothing on disk; cached images are still used"):
+        return True
+    if "--read-only" in case and says("UsingTheCache", "and write nothing to the cache"):
+        return True
+    if "--lenient" in case and case.get("body") in ("damaged", "broken-pixels") and says(
+            "Formats", "Such an image is written and processed like others, and never cached"):
+        return True
+    if case.get("--max-size") == "small" and says("UsingTheCache", "Past the limit (`--max-size`, 5 GiB) the expired go first"):
+        return True
+    if case.get("--store") in ("none", "original") and says("UsingTheCache", "which of the two images to store"):
+        return True
+    if case.get("--expire") in ("soon", "expired") and says("UsingTheCache", "how long an image is fresh, or until when"):
+        return True
+    return case.get("--cache-policy") == "http" and case.get("headers") == "no-store" and says(
+        "HTTPCaching", "`no-store` keeps a response out of the cache.")
 
 
 def may_ask(case):
-    """Whether freshness demands a request in each run."""
-    # "A malformed value makes the response stale", and so does none: a response needs a lifetime. "A 302, 303 or 307 without
-    # freshness of its own gives none" (HTTPCaching, Freshness, Redirects).
-    if "--cookie-jar" in case and case.get("headers") == "cookie":
-        return True  # "The cookies of a cookieJar as they are when the run begins" are part of the key (Identity).
-    lives = case.get("headers") in ("max-age", "private") and not (case.get("url") or "").startswith("redirect")
-    return bool(ASKS & set(case)) or is_unstored(case) or case.get("--cache-policy") == "http" and not lives
+    """Whether freshness or an option demands a request in each run."""
+    if "--force-refresh" in case and says("HTTPCaching", "``KingfisherOptions/forceRefresh`` makes a request"):
+        return True
+    if "--revalidate" in case and says("UsingTheCache", "revalidate with the origin even if the image is fresh"):
+        return True
+    if "--update-lock" in case and says("Pinning", "is revalidated, and may be replaced"):
+        return True
+    if "--alternative" in case and says("CommandLine", "`--alternative URL|FILE` is tried when a source fails"):
+        return True
+    if "--retry-failed" in case and says("CommandLine", "`--retry-failed` asks again."):
+        return True
+    if "--cookie-jar" in case and case.get("headers") == "cookie" and says(
+            "Identity", "the cookies of a ``TransferOptions/cookieJar`` as they are when the run begins"):
+        return True
+    is_found = (case.get("url") or "").startswith("redirect") and says(
+        "HTTPCaching", "A 302, 303 or 307 without freshness of its own gives none")
+    lives = case.get("headers") in ("max-age", "private") and not is_found
+    return is_unstored(case) or case.get("--cache-policy") == "http" and not lives
 
 
 def confirms(case):
-    """Whether the origin answers a condition of each run by a 304. "A validator proves nothing at another URL" (HTTPCaching)."""
-    asks_anew = {"--force-refresh", "--alternative", "--retry-failed", "--mirror", "--remote"} & set(case)
-    return not asks_anew and case.get("validator") != "none" and case.get("answer") in (None, "slow") and not (
-        case.get("url") or "").startswith("redirect") and case.get("headers") not in ("no-store", "vary-star", "vary", "cookie")
+    """Whether the origin answers a condition of each run by a 304."""
+    is_elsewhere = (case.get("url") or "").startswith("redirect") and says(
+        "HTTPCaching", "A validator proves nothing at another URL.")
+    is_elsewhere = is_elsewhere or "--mirror" in case and says("Pinning", "validators are sent only to the place that gave them")
+    asks_anew = {"--force-refresh", "--alternative", "--retry-failed", "--remote"} & set(case)
+    return not asks_anew and case.get("validator") != "none" and case.get("answer") in (None, "slow") and not is_elsewhere and (
+        case.get("headers") not in ("no-store", "vary-star", "vary", "cookie"))
 
 
 def is_settled(seen):
     """Whether the first run left nothing to make or to ask for."""
     case = seen.case
-    # "Serve an image that expired …, and revalidate it afterwards" (kf help fetch): an overlay too, so that the second run makes
-    # the image with the new one.
-    if "--stale-while-revalidate" in case:
+    if "--stale-while-revalidate" in case and says(
+            "UsingTheCache", "serve an image that expired less than a day ago at once, and revalidate it afterwards"):
         return False
     return not is_unstored(case) and not (may_ask(case) and not confirms(case)) and not unstored_pin(seen) and not any(
         row["status"] == "stale" for row in seen.first.rows)
@@ -72,8 +94,7 @@ def is_settled(seen):
 
 def compare(seen, one, other):
     case, status, source = seen.case, other["status"], one["source"]
-    may_change = (case.get("answer") or "").startswith(("once", "wrong")) or "--alternative" in case or (
-        "--remote" in case and case.get("remote") in ("older", "liar", "forged", "down", "refusing", "garbage", "cut"))
+    may_change = (case.get("answer") or "").startswith(("once", "wrong")) or "--alternative" in case
     if status not in DELIVERED:
         if not (status == "failed" and (may_change or is_unstored(case) or may_ask(case) and case.get("answer"))):
             yield (f"what was {one['status']} is {status} in the second run",
@@ -90,11 +111,13 @@ def compare(seen, one, other):
 
 
 def unstored_pin(seen):
-    """"Nothing of that is stored under this URL": what was found by its hash elsewhere. "Processed images from there are not
-    used" (Pinning): what a layer or a remote gave to the run that wrote the lock, the next one makes by itself."""
+    """Whether a pin keeps what the first run had from being used by the second one."""
     case = seen.case
-    return case.get("--lock") not in (None, "held") and bool({"--cache-from", "--remote"} & set(case)) or any(
-        row["status"] == "pinned" for row in seen.first.rows)
+    from_others = case.get("--lock") not in (None, "held") and bool({"--cache-from", "--remote"} & set(case))
+    if from_others and says("Pinning", "processed images from there are not used"):
+        return True
+    return any(row["status"] == "pinned" for row in seen.first.rows) and says(
+        "Pinning", "Nothing of that is stored under this URL")
 
 
 def writes(seen):
@@ -106,7 +129,8 @@ def writes(seen):
         is_object = name.startswith("c/v1/objects/")
         if name.startswith("c/") and not is_object or name in REPORTS:
             continue
-        if name.startswith(("shared/", "home/", "layer/")):
+        if name.startswith("home/") or name.endswith(("-shm", "-wal")) and says(
+                "LifeOfAHit", "SQLite maps its shared memory and reads the write-ahead log's frames."):
             continue
         what = "an object" if is_object else "a file of a data set" if name.startswith("data/") else "the lock" if (
             name == "im.lock") else "a page" if name.startswith("page") else "an output"
@@ -115,7 +139,7 @@ def writes(seen):
 
 def requests(seen):
     case, run = seen.case, seen.second
-    if may_ask(case) or any(row["status"] == "stale" for row in seen.first.rows) or STALE & set(case):
+    if may_ask(case) or any(row["status"] == "stale" for row in seen.first.rows) or STALE.keys() & set(case):
         return
     own = {place for item in seen.place.items for place in trusted_places(seen, item)}
     for request in run.requests:

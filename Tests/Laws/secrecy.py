@@ -2,16 +2,15 @@
 outputs, logs, JSON, index, reports and the process list."""
 import json
 
+from urllib.parse import urlsplit
+
+from articles import says
 from pictures import sha256
 from place import SECRETS, UNSHARED
 from truth import DELIVERED
 
-# "These files hold URLs, and a signed URL is a secret" (CommandLine, Existing files): what names sources has their query, as
-# the key of an entry has it, and what a list is made of again has its passwords, too.
-HOLDS_QUERY = ("c/", "merged/", "im.lock", "rows.", "failed", "dropped", "page.", "data/", "home/.config")
-HOLDS_USER = ("failed", "dropped")
-PASSWORDS = ("secret-user", "secret-remote", "secret-info", "secret-proxy", "secret-mirror")
-INPUTS = ("list", "kept", "jar", "home/", "certificates", "im.lock", "other.lock", "files", "layer", "lies", "teller")
+PASSWORDS = ("secret-user", "secret-header", "secret-bearer", "secret-remote", "secret-info", "secret-proxy", "secret-mirror")
+INPUTS = ("list", "kept", "jar", "home/", "certificates", "other.lock", "files", "layer", "lies", "teller")
 
 
 def judge(seen):
@@ -27,15 +26,19 @@ def requests(seen):
         for request in run.requests:
             text = request.text
             for secret, owner in SECRETS.items():
-                if secret not in text or request.party == owner:
+                if secret not in text or owner in (request.party, addressed(seen, request)):
                     continue
-                if request.party == "proxy":
-                    continue  # A proxy for http sees what it passes on.
-                if secret == "secret-query" and request.party == "mirror" and not {
-                        "--key-ignore", "--ignore-query"} & set(seen.case):
-                    continue  # "A mirror gets … no query parameter that the key lacks" (Pinning): it gets the others.
+                is_in_key = not {"--key-ignore", "--ignore-query"} & set(seen.case)
+                if secret == "secret-query" and request.party == "mirror" and is_in_key and says(
+                        "Pinning", "and no query parameter that the key lacks"):
+                    continue
                 yield (f"{secret} at the {request.party}",
                        f"{request.method} {request.target} of the {request.party} has {secret}: {text[:300]!r}")
+
+
+def addressed(seen, request):
+    """The party that a request is for: a proxy passes it on."""
+    return seen.place.world.names.get(urlsplit(request.target).netloc) if request.party == "proxy" else request.party
 
 
 def certificates(seen):
@@ -54,14 +57,15 @@ def certificates(seen):
 def writings(seen):
     """What the runs wrote and said, and their command lines as other users see them."""
     root = seen.place.root
-    said = [(run.argv[0], run.stdout.decode(errors="replace") + "\n" + run.stderr) for run in seen.runs]
-    for kind, text in said:
-        for secret in SECRETS:
-            if secret in text and secret != "secret-query":
-                yield f"{secret} in what {kind} says", next(line for line in text.splitlines() if secret in line)[:300]
+    for run in seen.runs:
+        for stream, text in (("prints", run.stdout.decode(errors="replace")), ("says", run.stderr)):
+            for secret in SECRETS:
+                if secret in text and not (secret == "secret-query" and stream == "prints" and says(
+                        "Faults", "a query only there, in JSON, `--results` and the index")):
+                    yield (f"{secret} in what {run.argv[0]} {stream}",
+                           next(line for line in text.splitlines() if secret in line)[:300])
     for run in seen.runs:
         for secret in SECRETS:
-            # "kf overwrites a password on its command line when it starts" (Remotes, Credentials).
             if secret in run.shown and secret in PASSWORDS and seen.twin is None:
                 yield f"{secret} in the process list", run.shown[:300]
     for name in seen.runs[-1].after:
@@ -76,11 +80,23 @@ def writings(seen):
         for secret in SECRETS:
             if secret.encode() not in data:
                 continue
-            if secret == "secret-query" and name.startswith(HOLDS_QUERY) or (
-                    secret in ("secret-info", "secret-query") and name.startswith(HOLDS_USER)):
+            if holds(secret, name):
                 continue
             top = name.split("/")[0] if not name.startswith("c/v1/") else "the cache's " + name.split("/")[2]
             yield f"{secret} in {top}", f"{name} holds {secret}"
+
+
+def holds(secret, name):
+    """Whether a file is one that names sources, and a secret is a part of these."""
+    if name.startswith(("failed", "dropped")) and secret in ("secret-info", "secret-query", "secret-column") and says(
+            "CommandLine", "so that the file is the list for another run"):
+        return True
+    return secret == "secret-query" and (
+        name.startswith(("failed", "dropped", "rows.", "data/", "report.")) and says(
+            "CommandLine", "they hold URLs, and a signed URL is a secret")
+        or name.startswith(("c/", "merged/")) and says("Faults", "a query only there, in JSON, `--results` and the index")
+        or name == "im.lock" and says("Pinning", "A line is the URL in the normal form of cache keys")
+        or name == "page.json" and says("CommandLine", "`--srcset FILE.json` writes an array with an object a source"))
 
 
 def mirrors(seen):

@@ -5,11 +5,14 @@ import json
 import re
 import tarfile
 
+from articles import says
 from pictures import sha256
 
 DELIVERED = {"memory", "disk", "cached", "pinned", "remote", "derived", "revalidated", "fetched", "stale", "exported"}
-# "An expired image of the origin may serve": with these an old picture is no fault while the origin has a new one.
-STALE = {"--stale-while-revalidate", "--offline"}
+# With these an old picture is no fault while the origin has a new one.
+STALE = {"--stale-while-revalidate": says(
+    "UsingTheCache", "serve an image that expired less than a day ago at once, and revalidate it afterwards"),
+    "--offline": says("HTTPCaching", "``KingfisherOptions/offline`` serves every expired image and makes no request")}
 
 
 def lock_lines(text):
@@ -60,20 +63,21 @@ def held_before(seen, item):
     """What the cache has of an item before the first run, that it may serve while it is fresh."""
     place, state = seen.place, seen.case.get("state")
     version = {"liar": "liar", "others": None, None: None}.get(state, "v0")
-    if state == "others" and ({"--key", "--key-column"} & set(seen.case) or seen.case.get("url") == "userinfo"):
-        # A key is for all users, and user info in a URL beats -u.
+    if state == "others" and {"--key", "--key-column"} & set(seen.case) and says(
+            "Identity", "replaces the URL and everything that identifies the requester"):
         return {sha256(item.versions[name]) for name in ("v0", "eve")}
     if version is None or state == "layer" and "--cache-from" not in seen.case:
         return set()
-    right = sha256(item.versions["member" if place.is_member else "v0"])
+    right = sha256(item.versions["member/v0" if place.is_member else "v0"])
     return {right, sha256(item.versions[version])} if state == "liar" else {right}
 
 
 def of_remote(seen, item):
     case = seen.case
+    # "A look-up goes through memory, the disk and the lower layers. After a miss there, it asks each remote" (Remotes).
     asked = "--remote" in case and not {"--force-refresh", "--revalidate", "--offline"} & set(case)
     if not asked or case.get("state") in ("fresh", "originals") and case.get("--cache-policy") != "http":
-        return set()  # "A look-up goes through memory, the disk and the lower layers. After a miss there, …" (Remotes)
+        return set()
     version = {"older": "older", "liar": "liar", "forged": "liar"}.get(case.get("remote"), seen.place.now)
     if case.get("remote") is None or case.get("remote") == "read-only":
         return set()
@@ -92,10 +96,10 @@ def allowed(seen, run, item):
     earlier = held_before(seen, item) | of_remote(seen, item)
     if run not in (seen.first, seen.twin):
         earlier |= arrived(seen, seen.first, item) | (arrived(seen, seen.second, item) if seen.second else set())
-    if "--alternative" in case:
-        if not now:
-            return earlier | {sha256(place.alternative)}
-    is_stale_allowed = bool(STALE & set(case)) or "--only-from-cache" in case and "--stale-if-error" in case
+    if "--alternative" in case and not now and says("CommandLine", "and the image then counts as had"):
+        return earlier | {sha256(place.alternative)}
+    is_stale_allowed = bool(STALE.keys() & set(case)) or {"--only-from-cache", "--stale-if-error"} <= set(case) and says(
+        "Remotes", "an expired image serves as long as `--stale-if-error` allows")
     if was_misled(run, item) and not is_stale_allowed:
         return now
     if now & {sha256(picture) for picture in item.versions.values()} and not is_stale_allowed and not case.get("end"):
@@ -202,9 +206,13 @@ def rows(seen):
                 file = run.after.get(name)
                 if not name or name.startswith(("/dev", "-")):
                     continue
-                if file is None and not row.get("evicted") and "--max-size" not in seen.case:
+                is_evicted = seen.case.get("--max-size") == "small" and says(
+                    "CommandLine", "images that the run used and that left the cache again, because `--max-size` is too small")
+                if file is None and not is_evicted:
                     yield f"a row's {member} is missing", f"{row['source']}: there is no {name}"
-                elif file and file[0] != row["sha256"] and seen.case.get("--no-clobber") is None:
+                elif file and file[0] != row["sha256"] and not (
+                        member == "output" and "--no-clobber" in seen.case and says(
+                            "CommandLine", "`--no-clobber` leaves every file")):
                     yield (f"a row's {member} has other bytes",
                            f"{row['source']}: {name} has {describe(seen, file[0])}, the row {describe(seen, row['sha256'])}")
 
@@ -241,19 +249,20 @@ def files(seen):
     """What was written where, and with which bytes."""
     place, case = seen.place, seen.case
     reports = outputs(case)
-    if case.get("--output") == "lock":
-        reports.discard("im.lock")
     for run in (seen.dry, seen.first, seen.twin, seen.second, seen.third):
         for name in sorted(run.changed() if run else ()):
             top = name.split("/")[0]
             if top.startswith(".kf-") and case.get("end") in ("kill", "twice"):
                 continue
-            if name.endswith(("-shm", "-wal")):
-                continue  # Readers of an index that others write share these.
+            if name.endswith(("-shm", "-wal")) and says(
+                    "LifeOfAHit", "SQLite maps its shared memory and reads the write-ahead log's frames."):
+                continue
             is_remote = top == "shared" and "--remote-write" in case
             if top == "home" and case.get("through") == "config":
                 continue
-            if top == "c" or is_remote and run is not seen.dry or name in reports and run is not seen.dry:
+            if top == "c" and (run is not seen.dry or not name.startswith("c/v1/objects/")):
+                continue
+            if run is not seen.dry and (is_remote or name in reports):
                 continue
             if run is seen.dry:
                 yield "a dry run writes", f"{name} changed"
@@ -277,9 +286,7 @@ def copy(seen, run, name):
         return
     failed = [row for row in run.rows if row.get("status") == "failed"]
     standin = {row["sha256"] for row in seen.oracle.rows(seen.place, seen.place.standin).values()}
-    if "--on-failure" in case and failed and digest in standin:
-        return
-    if case.get("--name") or "--srgb" in case:
+    if "--on-failure" in case and failed and digest in standin and says("CommandLine", "fills the place of the copy"):
         return
     yield f"an output without a row has {short(describe(seen, digest))}", f"{name} has {describe(seen, digest)}"
 
@@ -305,7 +312,6 @@ def lock(seen):
             yield f"a lock gets the hash of {what}", f"the line of {item.source} is {describe(seen, digest)}"
     named = {place.lock_url(item) for item in place.items if item.places}
     lost = set(before) - set(after)
-    # "What is deleted is chosen on the command line alone" (CommandLine).
     by_variable = "--prune-lock" in case and "--prune-lock" not in seen.first.argv
     if lost and (lost & named or case.get("list") in ("empty", "invalid") or "--prune-lock" not in case or by_variable):
         why = case.get("through") if by_variable else (case["list"] if case.get("list") in ("empty", "invalid") else "plain")
@@ -320,7 +326,7 @@ def lock(seen):
 def cache(seen):
     """What lies under a URL, for everybody or for one user."""
     place, case = seen.place, seen.case
-    if case.get("state") in ("damaged-file", "damaged-index", "liar"):
+    if case.get("state") == "liar":
         return
     for entry in seen.listing:
         item = place.item_of(entry["key"].partition("#")[0])
@@ -333,9 +339,9 @@ def cache(seen):
         if "--remote" in case:
             right |= {versions["older"], versions["liar"]}
         if "#user=" in entry["key"] or "--key" in case or "--key-column" in case:
-            right |= {versions["member"], versions["eve"]}
+            right |= {versions["member"], versions["member/v0"], versions["eve"]}
         if "--cert" in case:
-            right |= {versions["member"]}
+            right |= {versions["member"], versions["member/v0"]}
         if entry["sha256"] not in right:
             what = short(describe(seen, entry["sha256"]))
             yield f"the cache has {what} under the URL", f"{entry['key']} has {describe(seen, entry['sha256'])}"

@@ -84,7 +84,7 @@ class Resource:
     guard: str = "open"
     location: str = None
     served: int = 0
-    lagging: bytes = None  # The picture that a wrong 304 and its validators are about.
+    lagging: bytes = None  # The picture that a wrong 304 confirms.
 
 
 class World:
@@ -193,7 +193,8 @@ class World:
         conditional = request.header("if-none-match") or request.header("if-modified-since")
         if conditional and resource.lagging and kind == "wrong-304":
             # A cache in front of the origin confirms what it is asked about, and names what it has.
-            return Reply(304, self.validators(resource, data) + resource.headers, is_wrong_304=True)
+            is_wrong = not self.confirms(request, resource, data)
+            return Reply(304, self.validators(resource, data) + resource.headers, is_wrong_304=is_wrong)
         if conditional and kind != "cut" and self.confirms(request, resource, data):
             return Reply(304, self.validators(resource, data) + resource.headers)
         begin = 0
