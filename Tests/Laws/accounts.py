@@ -139,7 +139,8 @@ def requests(seen, run):
     if fails == "wrong-304" and says(
             "HTTPCaching", "is answered by one unconditional request, and so is one that names another validator"):
         most += 1
-    if fails == "reset" and (case.get("url") or "").startswith("redirect") and says(
+    is_kept_open = (case.get("url") or "").startswith("redirect") or case.get("guard") in ("basic", "digest")
+    if fails == "reset" and is_kept_open and says(
             "Faults", "The request is made once more, uncounted, over a new connection"):
         most *= 2
     is_kept = any(row["status"] != "failed" for row in run.rows) and not may_ask(case)

@@ -260,6 +260,10 @@ QUIET = {
     "--limit-rate", "--max-memory", "--max-per-host", "--max-process-time", "--max-time", "--ordered", "--progress", "--quality",
     "--quiet", "--rate", "--remote-wait", "--retry-delay", "--safe-names", "--scale", "--shard-by", "--speed", "--srcset-sizes",
     "--srcset-url", "--srgb", "--timeout", "--user-agent", "--verbose", "then"}
+# What decides together where an image comes from, whether it is kept, and who may have it: these are taken three at a time.
+CORE = {
+    "change", "headers", "overlay", "remote", "sources", "state", "--cache-policy", "--force-refresh", "--frozen", "--lock",
+    "--process", "--remote-write", "--revalidate", "--store", "--update-lock", "--variant", "--widths"}
 # One value of a dimension is the default, which a case does not name.
 DEFAULTS = {"command": "prefetch", "body": "png"}
 

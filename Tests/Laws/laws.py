@@ -33,7 +33,7 @@ import foretelling
 import rest
 import secrecy
 import truth
-from cover import Cover
+from cover import cases
 from dimensions import DIMENSIONS, problem, unknown_options
 from run import Worker
 from script import script_of
@@ -41,7 +41,6 @@ from shrink import random_cases, shrunk
 from table import Table
 
 LAWS = {"secrecy": secrecy, "truth": truth, "foretelling": foretelling, "rest": rest, "accounts": accounts, "bounds": bounds}
-PASSES = 2  # Each pair is tried beside other values once more: a third one may hide what two show.
 SHRINKS = 6  # Of findings of one kind: what is found after that is likely the same fault beside other values.
 
 
@@ -112,14 +111,12 @@ def work(number, options, table, results, end):
 
     try:
         judge = Judge(worker, options, tell)
-        for turn in range(PASSES):
-            cover = Cover(table, f"{options.seed} {turn}")
-            for index, case in enumerate(cover):
-                if time.monotonic() > end:
-                    break
-                if index % options.jobs == number:
-                    judge.judge(case)
-                    pairs += cover.gain if turn == 0 else 0
+        for index, (case, gain) in enumerate(cases(table, options.seed)):
+            if time.monotonic() > end:
+                break
+            if index % options.jobs == number:
+                judge.judge(case)
+                pairs += gain
         if time.monotonic() < end:
             random_cases(table, f"{options.seed} {number}", lambda: time.monotonic() > end, judge.judge)
     finally:

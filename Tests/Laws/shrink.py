@@ -8,7 +8,7 @@ from hypothesis.errors import HypothesisWarning, NoSuchExample
 from cover import WIDTH, completed, spoilers, spoils
 from dimensions import DEFAULTS, DIMENSIONS, problem
 
-TRIES = 150
+TRIES = 60
 PHASES = [Phase.generate, Phase.shrink]  # Within a test of hypothesis, its own phases would be the default.
 QUIET = {"database": None, "deadline": None, "suppress_health_check": list(HealthCheck)}
 warnings.simplefilter("ignore", HypothesisWarning)
@@ -16,25 +16,34 @@ warnings.simplefilter("ignore", HypothesisWarning)
 
 def shrunk(case, table, fails):
     """The case without the values that its failure does not need; None if it does not fail again."""
-    items, known = sorted(case.items()), {tuple(sorted(case.items())): None}
+    known = {}
+
+    def holds(part):
+        key = tuple(sorted(part.items()))
+        if key not in known:
+            known[key] = not problem(part, table) and fails(part)
+        return known[key]
+
+    if not holds(case):
+        return None
+    # One value after the other, and those that others needed in a second turn: hypothesis then has few to choose from.
+    for name in [*case, *case]:
+        smaller = {other: label for other, label in case.items() if other != name}
+        if name in case and holds(smaller):
+            case = smaller
+    items = sorted(case.items())
 
     def part_of(choices):
         """0 leaves a value out, 1 takes the first one of its dimension, others the case's own."""
         return {name: next(iter(DIMENSIONS[name])) if choice == 1 else label
                 for (name, label), choice in zip(items, choices) if choice}
 
-    def shows(choices):
-        part = part_of(choices)
-        key = tuple(sorted(part.items()))
-        if known.get(key) is None:
-            known[key] = not problem(part, table) and fails(part)
-        return known[key]
-
     strategy = strategies.tuples(*(strategies.integers(0, 12) for _ in items))
     try:
-        return part_of(find(strategy, shows, settings=settings(max_examples=TRIES, phases=PHASES, **QUIET)))
+        return part_of(find(strategy, lambda choices: holds(part_of(choices)),
+                            settings=settings(max_examples=TRIES, phases=PHASES, **QUIET)))
     except NoSuchExample:
-        return None
+        return case
 
 
 def cases(table):
