@@ -3,6 +3,7 @@ import csv
 import json
 from collections import Counter
 
+import others
 from articles import says
 from rest import may_ask
 
@@ -25,6 +26,8 @@ def judge(seen):
         yield from reports(seen, run)
         if run is seen.first or not seen.case.get("end"):
             yield from requests(seen, run)
+    if seen.following:
+        yield from others.accounts(seen)
 
 
 def summary(seen, run):

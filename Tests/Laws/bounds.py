@@ -46,7 +46,8 @@ def judge(seen):
             "OnDisk", "Objects stay where they are, because their paths have been printed.")
     if total and not total["clean"] and not is_known:
         yield "verify finds damage", str(damage(total))
-    if total is None and seen.verify.status not in (0, 1):
+    is_full = "disk" in case and says("UsingTheCache", "Where nothing can be written, no directory can be made")
+    if total is None and seen.verify.status not in (0, 1) and not is_full:
         yield "verify cannot look", seen.verify.error
     names_none = case.get("then", "").endswith(("list", "empty")) and says(
         "UsingTheCache", "a list that is empty, unreadable or partly invalid removes nothing")

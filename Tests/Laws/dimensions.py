@@ -37,6 +37,7 @@ FAILS = {"answer": ("status:404", "status:503", "reset", "cut")}
 PROCESSED = {"--process": ("resize", "flip", "crop")}
 COLUMNS = {"command": ("prefetch", "pull"), "list": ("csv", "tsv", "jsonl")}
 LAYER = {"state": ("layer",)}
+REMOTE = {"--remote": "own s3"}
 EXPIRED = {"state": ("expired", "old-originals")}
 TLS = {"tls": ("plain", "optional")}
 
@@ -115,9 +116,9 @@ OPTIONS = {
     "--stale-if-error": option("--stale-if-error", {**EXPIRED, **FAILS}, hour="1h"),
     "--retry-failed": switch("--retry-failed", answer="status:404 once:404"),
     "--cache-from": option("--cache-from", {"state": ("layer",)}, layer="layer"),
-    "--remote": {"own": V("--remote", "{remote-address}")},
-    "--remote-write": switch("--remote-write", **{"--remote": "own"}),
-    "--remote-required": switch("--remote-required", **{"--remote": "own"}),
+    "--remote": {"own": V("--remote", "{remote-address}"), "s3": V("--remote", "{remote-address}")},
+    "--remote-write": switch("--remote-write", **REMOTE),
+    "--remote-required": switch("--remote-required", **REMOTE),
     "--remote-wait": option("--remote-wait", {"--remote-write": ("on",)}, all="all"),
     "--remote-dropped": option("--remote-dropped", {"--remote-write": ("on",)}, file="dropped"),
     "--read-only": switch("--read-only", state="fresh originals expired old-originals"),
@@ -207,16 +208,18 @@ WORLD = {
         name: V(**{"--process": "mark-url"}) for name in ("private", "missing", "changed")},
     "mirror": {name: V(**{"--mirror": "one"}) for name in ("lacks", "other", "broken", "redirects")},
     "state": {
-        **{name: V() for name in ("fresh", "expired", "originals", "old-originals", "damaged-file", "damaged-index", "others")},
+        **{name: V() for name in ("fresh", "expired", "originals", "old-originals", "older-version", "damaged-file", "damaged-index",
+                                  "others")},
         "layer": V(**{"--cache-from": "layer"}),
         "liar": V(**{"--process": "flip resize"})},
     "remote": {
-        **{name: V(**{"--remote": "own"}) for name in ("filled", "older", "liar", "down", "refusing", "garbage", "cut", "slow",
-                                                       "directory", "read-only")},
-        "forged": V(**{"--remote": "own", "--process": "flip resize"})},
+        **{name: V(**REMOTE) for name in ("filled", "older", "liar", "down", "refusing", "garbage", "cut", "slow", "read-only")},
+        "directory": V(**{"--remote": "own"}),
+        "forged": V(**REMOTE, **{"--process": "flip resize"})},
     "tls": {"plain": V(), "optional": V(), "required": V(**{"--cert": "both apart"})},
     "list": {name: V(command="prefetch pull") for name in ("csv", "tsv", "jsonl", "gz", "stdin", "empty", "invalid")},
     "limits": {"descriptors": V(sources="many", command="prefetch")},
+    "disk": {"full": V(spoils=True), "nearly-full": V(), "full-output": V(spoils=True, **{"--output-dir": "dir"})},
     "end": {name: V() for name in ("sigterm", "kill", "twice")},
     "through": {name: V() for name in ("environment", "config")},
     "then": {},  # Filled from COMMANDS.
@@ -249,9 +252,9 @@ COMMANDS = {
     "rm": ["cache", "rm", "{url}"],
     "rm-processed": ["cache", "rm", "--processor", "flip:h", "--tag", "site", "--key", "picture"],
     "config": ["config"],
+    "library": ["{url}"],  # A program over the library, with the cache of the case.
 }
-WORLD["then"] = {name: V(**({"--remote": "own"} if "push" in name else {"remote": "directory"} if "remote" in name else {}))
-                 for name in COMMANDS}
+WORLD["then"] = {name: V(**(REMOTE if "push" in name or "remote" in name else {})) for name in COMMANDS}
 
 DIMENSIONS = {**WORLD, **OPTIONS}
 # What changes no image, no request and no file, or hardly any: the pairs of these come last.

@@ -57,6 +57,12 @@ def deeds(seen, dry, run, is_explain):
         done.setdefault((row.get("source"), row.get("line")), []).append(row)
     for row in dry.rows:
         announced.setdefault((row.get("source"), row.get("line")), []).extend(row.get("variants") or [row])
+    may_stop = "--max-failures" in case and says(
+        "CommandLine", "`--max-failures 3` starts nothing new after the third failure")
+    is_all_cached = all(row.get("next") == "disk" for rows in announced.values() for row in rows)
+    may_stop = may_stop or "--read-only" in case and not is_all_cached and says(
+        "UsingTheCache", "`prefetch` ends with status 3 at the first image that is not cached")
+    may_stop = may_stop or "disk" in case and says("Faults", "`fetch` delivers and exits 3, `prefetch` stops with 3")
     for key, rows in announced.items():
         for row in rows:
             word, name = row.get("next"), row.get("name") or row.get("variant")
@@ -65,9 +71,6 @@ def deeds(seen, dry, run, is_explain):
                 yield "invalid was announced, and the image came", str(key)
             if word is None:
                 continue
-            may_stop = "--max-failures" in case and says(
-                "CommandLine", "`--max-failures 3` starts nothing new after the third failure") or "--read-only" in case and says(
-                "UsingTheCache", "`prefetch` ends with status 3 at the first image that is not cached")
             if not results and not may_stop:
                 yield f"{word} was announced, and the run has no row", f"{key}: {run.error}"
             right = rightful(case, word, is_explain)
@@ -115,6 +118,8 @@ def excused(seen, word, result):
     code = (result.get("error") or {}).get("code", 0)
     if result["status"] == "failed" and (2007 <= code <= 2009 or 4000 <= code < 5000) and says(
             "CommandLine", "Neither makes a request or decodes an image"):
+        return True
+    if code == 3013 and "disk" in seen.case and says("Faults", "`fetch` delivers and exits 3, `prefetch` stops with 3"):
         return True
     if code == 3017 and says("Remotes", "A remote that refuses or cannot be reached ends both with status 3"):
         return True

@@ -1,11 +1,13 @@
 """The place of a case: its files, its cache and its remote as they are before the run, and the world as the case wants it."""
 import base64
+import contextlib
 import csv
 import gzip
 import io
 import json
 import os
 import shutil
+import sqlite3
 import time
 from dataclasses import dataclass, field
 
@@ -13,11 +15,12 @@ from dimensions import COMMANDS, DIMENSIONS
 from pictures import EXTENSIONS, NO_IMAGES, sha256
 from world import Resource
 
-# The words whose canary only one party may see. None: it is nobody's.
+# The words whose canary only one party may see. None: nobody may.
 SECRETS = {
     "secret-user": "origin", "secret-header": "origin", "secret-bearer": "origin", "secret-netrc": "origin",
     "secret-info": "origin", "secret-cookie": "origin", "secret-query": "origin", "secret-column": "origin",
-    "secret-mirror": "mirror", "secret-remote": "remote", "secret-proxy": "proxy"}
+    "secret-mirror": "mirror", "secret-remote": "remote", "secret-proxy": "proxy",
+    "secret-bucket": None, "secret-token": "remote"}
 
 SHAPES = {  # What makes images of an original.
     "--variant", "--widths", "--process", "--format", "--quality", "--speed", "--background", "--placeholder", "--measure",
@@ -58,6 +61,7 @@ class Place:
     def __init__(self, worker, case):
         self.worker, self.case = worker, case
         self.world, self.pictures, self.root = worker.world, worker.pictures, worker.root / "place"
+        worker.disk.unmount()
         shutil.rmtree(self.root, ignore_errors=True)
         for name in ("home", "out", "files"):
             (self.root / name).mkdir(parents=True)
@@ -74,6 +78,8 @@ class Place:
             self.pictures.get("alpha", "mark"), self.pictures.get("png", "standin"), self.pictures.get("png", "alternative"))
         self.new_mark = self.pictures.get("alpha", "mark/new") if case.get("overlay") == "changed" else self.mark
         self.write_files()
+        if "disk" in case:
+            worker.disk.mount(self.root / ("out" if case["disk"] == "full-output" else "c"))
 
     # -- Sources
 
@@ -218,8 +224,8 @@ class Place:
         return {
             "origin": url("origin"), "overlay": url("overlay"), "alternative": url("alternative"),
             "mirror-address": self.world.url("mirror", "", self.secure, "bob:secret-mirror"),
-            "remote-address": f"file://{self.root}/shared" if self.case.get("remote") == "directory" else
-            self.world.url("remote", "/team", False, "carl:secret-remote"),
+            "remote-address": f"file://{self.root}/shared" if self.case.get("remote") == "directory" else "s3://team" if (
+                self.case.get("--remote") == "s3") else self.world.url("remote", "/team", False, "carl:secret-remote"),
             "proxy-address": self.world.url("proxy", "", False, "dora:secret-proxy"),
             "hash": "sha256:" + sha256(item.versions[self.expected_version]), "url": item.source}
 
@@ -258,6 +264,8 @@ class Place:
         words = COMMANDS[self.case["then"]]
         for key, text in self.names().items():
             words = [word.replace("{" + key + "}", text) for word in words]
+        if self.case["then"] == "library":
+            return words
         return [*words, *(() if "--cache-dir" in words else ("--cache-dir", "c")), "--json"]
 
     # -- The world
@@ -323,6 +331,9 @@ class Place:
         state = self.case.get("state")
         if "--remote" in self.case:
             self.prepare_remote(kf)
+        if self.case.get("then") == "merge":
+            self.fill(kf, "older", cache="merged")
+            self.change_index("merged", "UPDATE entries SET created = created - 60000")
         if state == "liar":
             self.lie(kf, "lies", forged=True)
             self.fill(kf, words=["--remote", f"file://{self.root}/lies"])
@@ -339,6 +350,10 @@ class Place:
             self.damage_files()
         if state == "damaged-index":
             self.damage_index()
+        if state == "older-version":
+            self.age_index()
+        if "disk" in self.case:
+            self.worker.disk.fill(64 << 10 if self.case["disk"] == "nearly-full" else 0)
         self.serve(self.now, measured=True)
         self.world.take_log()
 
@@ -360,6 +375,21 @@ class Place:
             data = bytearray(path.read_bytes())
             data[100:160] = b"\xff" * 60
             path.write_bytes(data)
+
+    def age_index(self):
+        """Makes the index one of format 2, without what only later versions write."""
+        for number, text in self.change_index("c", "SELECT id, freshness FROM entries WHERE freshness LIKE '%kf-%'"):
+            lines = [line for line in text.split("\n") if not line.startswith(("kf-made", "kf-image", "kf-dhash"))]
+            self.change_index("c", "UPDATE entries SET freshness = ? WHERE id = ?", "\n".join(lines) or None, number)
+        for statement in ("DROP TABLE IF EXISTS tags", "DROP INDEX IF EXISTS entries_large", "PRAGMA user_version = 2"):
+            self.change_index("c", statement)
+
+    def change_index(self, cache, statement, *values):
+        path = self.root / cache / "v1/index.sqlite"
+        if not path.exists():
+            return []
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as index:
+            return index.execute(statement, values).fetchall()
 
     def lie(self, kf, folder, forged, version="liar"):
         """A remote whose pictures are another version's. A forged one says that they were made from the true originals."""
@@ -386,7 +416,7 @@ class Place:
             self.lie(kf, "shared", label == "forged", version)
         self.world.blobs = {"/team/" + str(path.relative_to(self.root / "shared")): path.read_bytes()
                             for path in (self.root / "shared").glob("kf1/*/*/*")}
-        self.world.remote_mode = label or "honest"
+        self.world.remote_mode, self.world.is_bucket = label or "honest", self.case.get("--remote") == "s3"
         self.filled_blobs = dict(self.world.blobs)
         if label != "directory":
             shutil.rmtree(self.root / "shared")

@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import articles
+
 LAWS = Path(__file__).resolve().parent / "laws.py"
 COPIES = {"--output-dir": "dir"}
 
@@ -20,13 +22,16 @@ PLANTED = {
         ({"--user": "name", "--alternative": "url", "answer": "status:404"},
          'kf "$@"; status=$?; for word; do [[ $word == http*/alt.png ]] && curl -s -u ann:secret-user "$word" >/dev/null; done'),
         ({"--user": "name"}, 'kf "$@"; status=$?; echo "$*" >>c/v1/notes'),
+        ({"--remote": "s3"}, 'kf "$@"; status=$?; curl -s "$AWS_ENDPOINT_URL/team/$AWS_SECRET_ACCESS_KEY" >/dev/null'),
         ({"--header": "key"}, 'kf "$@"; status=$?; echo "kf: sent $*" >&2')],
     "truth": [
         (COPIES, 'kf "$@"; status=$?; [[ -e out/a0.png ]] && echo >>out/a0.png'),
         ({**COPIES, "--process": "flip"}, '[[ $1 == prefetch ]] && set -- "${@/flip:h/flip:v}"; kf "$@"; status=$?'),
         ({"--lock": "new"}, 'kf "$@"; status=$?; sed -i "s/sha256-../sha256-AA/" im.lock'),
         ({"--lock": "older", "--frozen": "on"}, 'kf "${@/--frozen/--update-lock}"; status=$?'),
-        ({}, 'kf "$@"; status=$?; [[ -d certificates ]] && touch elsewhere')],
+        ({}, 'kf "$@"; status=$?; [[ -d certificates ]] && touch elsewhere'),
+        ({"then": "merge"}, 'if [[ $2 == merge ]]; then status=0; else kf "$@"; status=$?; fi'),
+        ({"state": "older-version"}, 'rm -f c/v1/index.sqlite*; kf "$@"; status=$?; [[ $1 == cache ]] || rm -f c/v1/objects/*/*')],
     "foretelling": [
         ({}, 'kf "$@" | sed s/\\"request\\"/\\"disk\\"/; status=${PIPESTATUS[0]}'),
         ({}, 'if [[ $* == *--dry-run* ]]; then kf "${@/--dry-run/-q}" >/dev/null; fi; kf "$@"; status=$?'),
@@ -34,10 +39,13 @@ PLANTED = {
     "rest": [
         ({}, 'if [[ $1 == prefetch && $* != *--dry-run* ]]; then set -- "$@" --force-refresh; fi; kf "$@"; status=$?'),
         (COPIES, 'kf "$@"; status=$?; [[ -e out/a0.png ]] && cp out/a0.png new && mv new out/a0.png'),
+        ({"--remote": "own", "then": "push"}, 'kf "$@"; status=$?; if [[ $2 == push ]]; then for word; do '
+            '[[ $word == http*/team ]] && curl -s -T mark.png "$word/kf1/cas/00/$$" >/dev/null; done; fi'),
         ({"--process": "flip"}, 'if [[ $1 == prefetch ]]; then set -- "$@" --store original -P /tmp; fi; kf "$@"; status=$?')],
     "accounts": [
         ({}, 'kf "$@" | sed s/\\"fetched\\":1/\\"fetched\\":2/; status=${PIPESTATUS[0]}'),
         ({"answer": "status:404"}, 'kf "$@"; status=0'),
+        ({"then": "merge"}, 'kf "$@" | sed s/\\"taken\\":1/\\"taken\\":3/; status=${PIPESTATUS[0]}'),
         ({"answer": "status:404"}, 'if [[ $* != *--dry-run* ]]; then kf "$@" >/dev/null; fi; kf "$@" --retry-failed; status=$?'),
         ({"--failures": "file", "answer": "status:404"}, 'kf "$@"; status=$?; [[ -e failed ]] && : >failed')],
     "bounds": [
@@ -76,6 +84,10 @@ def main():
                 if clean or not any(line.startswith(law + ": ") for line in found):
                     faults += 1
                     print(f"planted: {law} does not find {does!r} in {case}: {found}; without it: {clean}")
+    articles.exceptions = lambda law: [(1, "Pinning", "A pin is not so important.")]
+    if articles.ARTICLES.is_dir() and not list(articles.unfounded(PLANTED)):
+        faults += 1
+        print("planted: a sentence that no article has is taken")
     print(f"planted: {number} faults, {faults} not found")
     sys.exit(1 if faults else 0)
 

@@ -1,4 +1,5 @@
 """The law of rest: the same run again asks only what freshness demands, makes nothing and writes nothing."""
+import others
 from articles import says
 from truth import DELIVERED, STALE, trusted_places
 
@@ -8,6 +9,7 @@ KEPT = {"memory", "disk", "cached", "pinned", "exported", "revalidated", "stale"
 
 
 def judge(seen):
+    yield from others.rest(seen)
     first, second, case = seen.first, seen.second, seen.case
     if case.get("end") in ("sigterm", "kill") or first.status in (2, 3) or second.hung or first.hung:
         return
@@ -34,6 +36,8 @@ def by_key(run):
 
 def is_unstored(case):
     """Whether a run keeps nothing of what it fetches or makes, so that the next one does it again."""
+    if "disk" in case and says("UsingTheCache", "below it, it keeps what it has, and storing fails (exit 3)"):
+        return True
     if "--memory-only" in case and says("UsingTheCache", "store nothing on disk; cached images are still used"):
         return True
     if "--read-only" in case and says("UsingTheCache", "and write nothing to the cache"):

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dimensions import COMMANDS
+from disk import Disk
 from pictures import Pictures
 from place import SHAPES, Place
-from world import World, make_certificates
+from world import BUCKET_KEY, World, make_certificates
 
 LIMIT = 30  # Seconds in which each run has to end.
 # What a dry run lacks: the reports of a run.
@@ -72,16 +73,20 @@ class Observation:
     twin: Run = None  # The other one of two that run at once.
     second: Run = None
     following: Run = None
+    repeated: Run = None  # The command that followed once more.
     third: Run = None  # The same again, after the command that followed.
     verify: Run = None
     listing: list = field(default_factory=list)  # The entries of the cache after the first run.
     lock_before: str = None
     lock_after: str = None
-    blobs: dict = field(default_factory=dict)
+    blobs: dict = field(default_factory=dict)  # The remote's, after the first run.
+    blobs_before: dict = field(default_factory=dict)  # Before and after the command that followed.
+    blobs_after: dict = field(default_factory=dict)
+    merging: list = field(default_factory=list)  # The listings of both caches, and that of the merged one.
 
     @property
     def runs(self):
-        return [run for run in (self.dry, self.first, self.twin, self.second, self.following, self.third) if run]
+        return [run for run in (self.dry, self.first, self.twin, self.second, self.following, self.repeated, self.third) if run]
 
 
 class Oracle:
@@ -109,6 +114,13 @@ class Oracle:
         if key not in self.known:
             self.known[key] = self.make([*words, *column, *output], picture, place, overlay)
         return self.known[key]
+
+    def rows_of(self, chain, picture, place):
+        """The rows of a chain by itself."""
+        key = (chain, picture)
+        if key not in self.known:
+            self.known[key] = self.make(["--process", chain], picture, place, place.mark)
+        return self.known[key].values()
 
     def make(self, words, picture, place, overlay):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -144,32 +156,35 @@ def snapshot(root):
 class Worker:
     """The servers, the pictures and the places of one process of the harness."""
 
-    def __init__(self, kf, root, certificates=None):
-        self.kf, self.root = kf, Path(root)
+    def __init__(self, kf, root, library=None):
+        self.kf, self.root, self.library = kf, Path(root), library
         self.root.mkdir(parents=True, exist_ok=True)
         self.certificates = self.root / "certificates"
         make_certificates(self.certificates)
         self.world = World(self.certificates)
         self.pictures = Pictures(kf, self.root / "pictures")
         self.oracle = Oracle(self)
+        self.disk = Disk(self.root)
         self.runs = 0
 
     def close(self):
         self.world.close()
+        self.disk.unmount()
         shutil.rmtree(self.root, ignore_errors=True)
 
     def environment(self, place):
         """The variables of each run."""
         return {"HOME": str(place.root / "home"), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "KF_RETRY_DELAY": "10ms",
-                "KF_TRUST_CACHE_DIR": "1", "SWIFT_BACKTRACE": "enable=no"}
+                "KF_TRUST_CACHE_DIR": "1", "SWIFT_BACKTRACE": "enable=no", "AWS_ENDPOINT_URL": self.world.url("remote"),
+                **dict(zip(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"), BUCKET_KEY))}
 
-    def kf_run(self, place, argv, stdin=b"", end="normal", environment=None):
+    def kf_run(self, place, argv, stdin=b"", end="normal", environment=None, program=None):
         """Runs the program to its end, or to the one that the case gives it."""
         self.runs += 1
         environment = self.environment(place) | (environment or {})
         before = snapshot(place.root)
         place.world.take_log()
-        words = [self.kf, *argv]
+        words = [program or self.kf, *argv]
         if place.case.get("limits") == "descriptors":
             words = ["prlimit", "--nofile=128", *words]
         start = time.monotonic()
@@ -235,11 +250,26 @@ class Worker:
         seen.lock_after = lock.read_text(errors="replace") if lock.exists() else None
         seen.second = run(argv)
         if "then" in case:
-            seen.following = self.kf_run(place, place.following())
+            self.follow(seen, place)
             if "--cache-dir" not in COMMANDS[case["then"]]:
                 seen.third = run(argv)
         seen.verify = self.kf_run(place, ["cache", "verify", "--cache-dir", "c", "--json"])
         return seen
+
+    def follow(self, seen, place):
+        """Runs what follows, twice where the second time has nothing left to do."""
+        name, program, environment = place.case["then"], None, {}
+        if name == "library":
+            program, environment = self.library, {"KF_CACHE_DIR": str(place.root / "c")}
+        if name == "merge":
+            seen.merging = [self.list(place), self.list(place, "merged")]
+        seen.blobs_before = dict(self.world.blobs)
+        seen.following = self.kf_run(place, place.following(), program=program, environment=environment)
+        seen.blobs_after = dict(self.world.blobs)
+        if name == "merge":
+            seen.merging.append(self.list(place, "merged"))
+        if name in ("merge", "push", "library"):
+            seen.repeated = self.kf_run(place, place.following(), program=program, environment=environment)
 
     def both(self, run, argv):
         results = []
@@ -254,8 +284,8 @@ class Worker:
             result.requests = requests
         return results
 
-    def list(self, place):
-        run = self.kf_run(place, ["cache", "ls", "--cache-dir", "c", "--json"])
+    def list(self, place, cache="c"):
+        run = self.kf_run(place, ["cache", "ls", "--cache-dir", cache, "--json"])
         return [row for row in run.rows if "identifier" in row]
 
     def explaining(self, place):

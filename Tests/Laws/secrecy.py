@@ -113,7 +113,7 @@ def remotes(seen):
     if "--remote" not in case:
         return
     before = getattr(place, "filled_blobs", {})
-    blobs = {path: body for path, body in seen.blobs.items() if before.get(path) != body}
+    blobs = {path: body for path, body in (seen.blobs | seen.blobs_after).items() if before.get(path) != body}
     if case.get("remote") == "directory":
         folder = place.root / "shared"
         blobs = {str(path): path.read_bytes() for path in folder.glob("kf1/*/*/*")

@@ -5,6 +5,7 @@ import json
 import re
 import tarfile
 
+import others
 from articles import says
 from pictures import sha256
 
@@ -174,6 +175,7 @@ def judge(seen):
     yield from files(seen)
     yield from lock(seen)
     yield from cache(seen)
+    yield from others.truth(seen)
 
 
 def rows(seen):
@@ -249,6 +251,8 @@ def files(seen):
     """What was written where, and with which bytes."""
     place, case = seen.place, seen.case
     reports = outputs(case)
+    if case.get("--output") == "lock":
+        reports.discard("im.lock")  # "A copy never replaces … the lock of the same run" (CommandLine).
     for run in (seen.dry, seen.first, seen.twin, seen.second, seen.third):
         for name in sorted(run.changed() if run else ()):
             top = name.split("/")[0]

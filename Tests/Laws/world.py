@@ -7,6 +7,7 @@ import base64
 import contextlib
 import email.utils
 import hashlib
+import hmac
 import re
 import socket
 import socketserver
@@ -107,7 +108,7 @@ class World:
 
     def reset(self):
         self.resources, self.log, self.blobs = {}, [], {}
-        self.tls, self.remote_mode, self.proxy_password = "plain", "honest", None
+        self.tls, self.remote_mode, self.is_bucket, self.proxy_password = "plain", "honest", False, None
 
     def close(self):
         for pair in self.parties.values():
@@ -234,10 +235,12 @@ class World:
             return any(f"secret-{name}" in request.text.partition("\n")[2] for name in ("user", "netrc", "info", "bearer"))
         return any(request.header(name) for name in ("authorization", "x-api-key", "cookie")) or request.certificate
 
-    # -- The remote: a WebDAV server of blobs
+    # -- The remote: a WebDAV server of blobs, or a bucket
 
     def stored(self, request):
         mode = self.remote_mode
+        if self.is_bucket and not is_signed(request):
+            return Reply(403)
         if mode == "down":
             return Reply(503)
         if mode == "refusing":
@@ -250,13 +253,47 @@ class World:
             self.blobs[request.path] = request.body
             return Reply(201)
         if request.method == "MKCOL":
-            return Reply(201)
+            return Reply(405 if self.is_bucket else 201)
+        if request.method == "DELETE":
+            return Reply(204 if self.blobs.pop(request.path, None) else 404)
+        if "list-type=2" in request.target:
+            return Reply(200, [("Content-Type", "application/xml")], listed(self.blobs, request.path.rstrip("/") + "/"))
         data = self.blobs.get(request.path)
         if data is None:
             return Reply(404)
         if mode == "garbage":
             data = b"no blob at all"
         return Reply(200, [], data, cut=len(data) // 2 if mode == "cut" else None, delay=0.1 if mode == "slow" else 0)
+
+
+BUCKET_KEY = ("key-of-the-bucket", "secret-bucket", "secret-token")  # The key, its secret and its token.
+
+
+def is_signed(request):
+    """Whether a request is signed with the bucket's key, by SigV4."""
+    said = re.fullmatch(
+        r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request,\s*SignedHeaders=([a-z0-9;-]+),\s*Signature=(\w{64})",
+        request.header("authorization") or "")
+    if not said or said[1] != BUCKET_KEY[0] or request.header("x-amz-security-token") != BUCKET_KEY[2]:
+        return False
+    _, day, region, names, signature = said.groups()
+    path, _, query = request.target.partition("?")
+    lines = [request.method, path, "&".join(sorted(query.split("&"))), *(
+        f"{name}:{request.header(name)}" for name in names.split(";")), "", names, request.header("x-amz-content-sha256") or ""]
+    date, scope = request.header("x-amz-date") or "", f"{day}/{region}/s3/aws4_request"
+    secret = b"AWS4" + BUCKET_KEY[1].encode()
+    for part in scope.split("/"):
+        secret = hmac.digest(secret, part.encode(), "sha256")
+    text = "\n".join(["AWS4-HMAC-SHA256", date, scope, sha256("\n".join(lines).encode())])
+    return hmac.digest(secret, text.encode(), "sha256").hex() == signature
+
+
+def listed(blobs, bucket):
+    """A page of ListObjectsV2, which has all."""
+    rows = "".join(
+        f"<Contents><Key>{path.removeprefix(bucket)}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
+        f"<Size>{len(data)}</Size></Contents>" for path, data in sorted(blobs.items()) if path.startswith(bucket))
+    return f"<ListBucketResult>{rows}<IsTruncated>false</IsTruncated></ListBucketResult>".encode()
 
 
 CHALLENGES = {"basic": 'Basic realm="pictures"', "digest": 'Digest realm="pictures", nonce="once", qop="auth", algorithm=MD5'}
