@@ -18,7 +18,7 @@ def judge(seen):
             yield "a line of --json is no JSON", repr(run.bad_lines[0][:200])
         if run.status == 2:
             is_known_late = "--prune-lock" in seen.case and seen.case.get("command") != "fetch" and says(
-                "Pinning", "neither does one whose list names no image or has a record that cannot be read; that is status 2")
+                "Pinning", "neither does one whose list names no image or has a record that cannot be read; that is status")
             if run.rows and not is_known_late:
                 yield "a usage error with rows", run.error
             continue
@@ -166,6 +166,6 @@ def requests(seen, run):
             yield (f"{what} is asked too often ({why})", f"{number} requests of {target}, at most {bound}: {case.get('answer', 'ok')}")
     done = [row for row in run.rows if row.get("status") == "fetched"]
     for row in done:
-        bound = most * (1 + ("--mirror" in case)) + ("--alternative" in case)
+        bound = (most + ("--alternative" in case)) * (1 + ("--mirror" in case))
         if row.get("attempts", 1) > bound and not row.get("variant"):
             yield "attempts are too many", f"{row['source']}: {row['attempts']}, at most {bound}"

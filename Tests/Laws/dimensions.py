@@ -53,6 +53,9 @@ OPTIONS = {
     "--safe-names": switch("--safe-names", **{"--output-dir": "dir"}),
     "--create-dirs": switch("--create-dirs"),
     "--no-clobber": switch("--no-clobber", **{"--output-dir": "dir"}),
+    "--prune-output": switch("--prune-output", **{"--output-dir": "dir"}),
+    "--print": option("--print", {"--output-dir": ("dir",)}, written="written", none="none"),
+    "--annotations": option("--annotations", github="github"),
     "--srcset": option("--srcset", {"--output-dir": ("dir",)}, html="page.html", json="page.json"),
     "--srcset-url": option("--srcset-url", {"--srcset": ("html", "json")}, path="/img/"),
     "--srcset-sizes": option("--srcset-sizes", {"--srcset": ("html",)}, half="50vw"),
@@ -61,6 +64,7 @@ OPTIONS = {
     "--caption-column": option("--caption-column", {**COLUMNS, "--shards": ("dir",)}, alt="alt"),
     # Lists
     "--input-format": option("--input-format", auto="auto"),
+    "--base-url": {"origin": V("--base-url", "{origin}/lists/", command="prefetch pull")},
     "--url-column": option("--url-column", COLUMNS, other="link"),
     "--key-column": option("--key-column", COLUMNS, key="key"),
     "--name-column": option("--name-column", {**COLUMNS, "--output-dir": ("dir",)}, name="name"),
@@ -94,6 +98,7 @@ OPTIONS = {
     "--keep-metadata": switch("--keep-metadata"),
     "--strip-metadata": switch("--strip-metadata"),
     "--lenient": switch("--lenient"),
+    "--undecoded": option("--undecoded", copy="copy"),
     "--max-pixels": option("--max-pixels", few_spoils="100", many="10000"),
     "--max-memory": option("--max-memory", enough="64M"),
     "--max-process-time": option("--max-process-time", enough="20s"),
@@ -106,11 +111,11 @@ OPTIONS = {
     "--only-from-cache": {"on": V("--only-from-cache", state="fresh expired old-originals", spoils=True)},
     "--offline": {"on": V("--offline", state="fresh expired old-originals layer", spoils=True)},
     "--memory-only": switch("--memory-only"),
-    "--store": option("--store", PROCESSED, original="original", processed="processed", none="none"),
+    "--store": {**option("--store", PROCESSED, original="original", processed="processed"), **option("--store", none="none")},
     "--expire": option("--expire", never="never", soon="40ms", expired="expired", date="2090-12-31"),
     "--extend": option("--extend", none="none", day="1d"),
     "--ignore-query": {"on": V("--ignore-query", url="query")},
-    "--key-ignore": {"sig": V("--key-ignore", "sig", url="query")},
+    "--key-ignore": {"sig": V("--key-ignore", "sig", url="query"), "all": V("--key-ignore", "*", url="query")},
     "--cache-policy": option("--cache-policy", http="http"),
     "--stale-while-revalidate": option("--stale-while-revalidate", EXPIRED, hour="1h"),
     "--stale-if-error": option("--stale-if-error", {**EXPIRED, **FAILS}, hour="1h"),
@@ -148,6 +153,7 @@ OPTIONS = {
     "--header": option("--header", key="X-Api-Key: secret-header", bearer="Authorization: Bearer secret-bearer",
                        language="Accept-Language: de"),
     "--user": option("--user", name="ann:secret-user"),
+    "--auth": option("--auth", {"--user": ("name",)}, basic="basic", digest="digest"),
     "--netrc": switch("--netrc"),
     "--cookie-jar": option("--cookie-jar", jar="jar"),
     "--user-agent": option("--user-agent", laws="laws"),
@@ -163,14 +169,15 @@ OPTIONS = {
     "--min-size": option("--min-size", small="10x10", large_spoils="500x"),
     "--max-aspect": option("--max-aspect", two="2", one_spoils="1.1"),
     "--formats": option("--formats", most="png,jpeg,gif,webp,avif,svg", bmp_spoils="bmp"),
-    "--respect-opt-out": switch("--respect-opt-out"),
+    "--respect-opt-out": {"on": V("--respect-opt-out"), "bot": V("--respect-opt-out=somebot")},
     "--opt-out-agent": option("--opt-out-agent", {"--respect-opt-out": ("on",)}, bot="somebot"),
     "--deny-private": switch("--deny-private", spoils=True),
     "--http1.1": switch("--http1.1"),
     "--max-per-host": option("--max-per-host", one="1"),
-    "--rate": option("--rate", many="200/s"),
+    "--rate": option("--rate", many="200/s", host="100/s,127.0.0.1=200/s"),
     "--limit-rate": option("--limit-rate", one="1M"),
     "--deadline": option("--deadline", far="20s"),
+    "--grace": option("--grace", one="1s"),
     "--progress": option("--progress", always="always"),
     # Common
     "--quiet": switch("--quiet"),
@@ -244,7 +251,7 @@ COMMANDS = {
     "push-list": ["cache", "push", "--remote", "{remote-address}", "--keep-list", "kept", "-v"],
     "merge": ["cache", "merge", "c", "--cache-dir", "merged", "--max-size", "0"],
     "clean": ["cache", "clean", "--expired", "--older-than", "1d", "--unused-for", "1d"],
-    "clean-list": ["cache", "clean", "--keep-list", "kept"],
+    "clean-list": ["cache", "clean", "--keep-list", "kept", "--skip-invalid"],
     "clean-empty": ["cache", "clean", "--keep-list", "nothing"],
     "clean-lock": ["cache", "clean", "--keep-lock", "other.lock", "--dry-run"],
     "clean-remote": ["cache", "clean", "--remote", "{remote-address}", "--unused-for", "1d"],
@@ -259,7 +266,7 @@ WORLD["then"] = {name: V(**(REMOTE if "push" in name or "remote" in name else {}
 DIMENSIONS = {**WORLD, **OPTIONS}
 # What changes no image, no request and no file, or hardly any: the pairs of these come last.
 QUIET = {
-    "--background", "--color", "--create-dirs", "--deadline", "--first-frame", "--fsync", "--http1.1", "--input-format", "--jobs",
+    "--annotations", "--background", "--base-url", "--color", "--create-dirs", "--deadline", "--first-frame", "--fsync", "--http1.1", "--input-format", "--jobs",
     "--limit-rate", "--max-memory", "--max-per-host", "--max-process-time", "--max-time", "--ordered", "--progress", "--quality",
     "--quiet", "--rate", "--remote-wait", "--retry-delay", "--safe-names", "--scale", "--shard-by", "--speed", "--srcset-sizes",
     "--srcset-url", "--srgb", "--timeout", "--user-agent", "--verbose", "then"}
@@ -269,6 +276,22 @@ CORE = {
     "--process", "--remote-write", "--revalidate", "--store", "--update-lock", "--variant", "--widths"}
 # One value of a dimension is the default, which a case does not name.
 DEFAULTS = {"command": "prefetch", "body": "png"}
+
+
+# Values that older programs do not take, by what the option's own value is called where they are.
+SINCE = {("--rate", "host"): "HOST", ("--respect-opt-out", "bot"): "AGENT"}
+
+
+def drop_missing(table):
+    """Leaves out options and values that this program does not have."""
+    known = {}
+    for options in table.commands.values():
+        known |= options
+    for name in [name for name in OPTIONS if name not in known]:
+        del OPTIONS[name], DIMENSIONS[name]
+    for (name, label), word in SINCE.items():
+        if name in OPTIONS and word not in (known[name]["value"] or ""):
+            del OPTIONS[name][label]
 
 
 def unknown_options(table):

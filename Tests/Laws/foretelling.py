@@ -39,7 +39,7 @@ def judge(seen):
     if not is_explain and dry.status == 2 != run.status and "--dry-run" not in dry.error:
         yield "a dry run refuses what the run does", dry.error
     is_known_late = "--prune-lock" in case and says(
-        "Pinning", "neither does one whose list names no image or has a record that cannot be read; that is status 2")
+        "Pinning", "neither does one whose list names no image or has a record that cannot be read; that is status")
     if run.status == 2 and dry.status != 2 and not is_explain and not UNDRY & set(case) and not is_known_late:
         yield "a run refuses what its dry run announced", f"announced {[row.get('next') for row in dry.rows]}: {run.error}"
     if run.status == 2 or dry.status == 2:
@@ -79,7 +79,8 @@ def deeds(seen, dry, run, is_explain):
                         result["status"] == "not_tried" and may_stop):
                     yield (f"{word} was announced, done: {result['status']}",
                            f"{key[0]}: announced {row.get('status')}/{word}, done {result['status']}: {result.get('error')}")
-            if row.get("status") == "stale" and results and not run.requests and case.get("remote") != "directory" and not any(
+            if row.get("status") == "stale" and results and not run.requests and case.get("remote") != "directory" and not (
+                    has_new_overlay(case)) and not any(
                     excused(seen, word, result) or result["status"] == "not_tried" for result in results):
                 # "stale (cached, and would be revalidated)" (kf help prefetch)
                 yield f"stale was announced ({word}), and no server was asked", f"{key[0]}: {results[0]}"

@@ -37,7 +37,7 @@ import rest
 import secrecy
 import truth
 from cover import cases
-from dimensions import DIMENSIONS, problem, unknown_options
+from dimensions import DIMENSIONS, drop_missing, problem, unknown_options
 from run import Worker
 from script import script_of
 from shrink import random_cases, shrunk
@@ -223,6 +223,7 @@ def main():
     table = Table(options.kf)
     if missing := unknown_options(table):
         sys.exit("laws: options without values in Tests/Laws/dimensions.py: " + ", ".join(missing))
+    drop_missing(table)
     sys.exit(run_case(options, table) if options.case else run_all(options, table))
 
 

@@ -150,20 +150,29 @@ class Place:
                 lines.append(f"{self.lock_url(item)} sha256-{digest} {len(item.versions[version])}\n")
         lines += [f"{url} sha256-{base64.b64encode(bytes(32)).decode()} 5\n" for url in extra]
         ignored = "# without query parameters: sig\n" if "--key-ignore" in self.case else ""
-        ignored = "# without query parameters: all\n" if "--ignore-query" in self.case else ignored
+        ignored = "# without query parameters: all\n" if self.ignores_query else ignored
         return "# kf images.lock 1\n" + ignored + "".join(sorted(lines))
+
+    @property
+    def ignores_query(self):
+        return "--ignore-query" in self.case or self.case.get("--key-ignore") == "all"
 
     def lock_url(self, item):
         url = item.source.replace("ann:secret-info@", "")
-        if "--ignore-query" in self.case:
+        if self.ignores_query:
             return url.partition("?")[0]
         return url.replace("&sig=secret-query", "") if "--key-ignore" in self.case else url
+
+    def written(self, item):
+        """A source as a list has it: relative to --base-url."""
+        origin = self.world.url("origin", "", self.secure)
+        return item.source.removeprefix(origin) if "--base-url" in self.case else item.source
 
     def records(self):
         for number, index in enumerate(self.order):
             item = self.items[index]
             record = {
-                "link" if "--url-column" in self.case else "url": item.source, "key": f"key-{item.name}",
+                "link" if "--url-column" in self.case else "url": self.written(item), "key": f"key-{item.name}",
                 "name": f"../../name-{number}", "process": "flip:h",
                 "hash": "sha256:" + sha256(item.versions[self.expected_version]), "wrong": "sha256:" + "1" * 64, "alt": "A text"}
             if "--headers-column" in self.case:
@@ -189,7 +198,7 @@ class Place:
                     record["headers"] = {"X-Column": "secret-column"}
             text = "".join(json.dumps(record) + "\n" for record in records)
         else:
-            text = "".join(item.source + "\n" for item in (self.items[index] for index in self.order))
+            text = "".join(self.written(self.items[index]) + "\n" for index in self.order)
         if form == "empty":
             text = "# Nothing here\n"
         if form == "invalid":
@@ -256,12 +265,13 @@ class Place:
         words = command or {"pull": ["cache", "pull"]}.get(self.case.get("command"), [self.case.get("command", "prefetch")])
         options = self.options if options is None else options
         secure = ["--cacert", "certificates/ca.pem"] if self.secure and not options else []
-        silent = "--show" in options or self.case.get("--output") == "stdout" and "--output" in options
+        silent = {"--show", "--print"} & set(options) or self.case.get("--output") == "stdout" and "--output" in options
         return [*words, *self.sources(), "--cache-dir", cache, *(() if silent else ("--json",)), *self.words(options), *secure]
 
     def following(self):
         """The command of the dimension `then`."""
-        words = COMMANDS[self.case["then"]]
+        table = self.worker.table.commands.get(" ".join(COMMANDS[self.case["then"]][:2]), {})
+        words = [word for word in COMMANDS[self.case["then"]] if word != "--skip-invalid" or word in table]
         for key, text in self.names().items():
             words = [word.replace("{" + key + "}", text) for word in words]
         if self.case["then"] == "library":

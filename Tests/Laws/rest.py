@@ -38,7 +38,7 @@ def is_unstored(case):
     """Whether a run keeps nothing of what it fetches or makes, so that the next one does it again."""
     if "disk" in case and says("UsingTheCache", "below it, it keeps what it has, and storing fails (exit 3)"):
         return True
-    if "--memory-only" in case and says("UsingTheCache", "store nothing on disk; cached images are still used"):
+    if ("--memory-only" in case or case.get("--store") == "none") and says("UsingTheCache", "store nothing on disk; cached images are still used"):
         return True
     if "--read-only" in case and says("UsingTheCache", "and write nothing to the cache"):
         return True
@@ -47,7 +47,7 @@ def is_unstored(case):
         return True
     if case.get("--max-size") == "small" and says("UsingTheCache", "Past the limit (`--max-size`, 5 GiB) the expired go first"):
         return True
-    if case.get("--store") in ("none", "original") and says("UsingTheCache", "which of the two images to store"):
+    if case.get("--store") == "original" and says("UsingTheCache", "which of the two images to store"):
         return True
     if case.get("--expire") in ("soon", "expired") and says("UsingTheCache", "how long an image is fresh, or until when"):
         return True
@@ -110,7 +110,8 @@ def compare(seen, one, other):
         yield ("the second run delivers other bytes",
                f"{source}: {one['sha256']} ({one['status']}), then {other['sha256']} ({status})")
     if is_settled(seen) and status not in KEPT:
-        yield (f"the second run has what was {one['status']} {status} again",
+        reason = f" ({one['fetch_reason']})" if one.get("fetch_reason") else ""
+        yield (f"the second run has what was {one['status']}{reason} {status} again",
                f"{source}: {one['status']}, then {status} ({other.get('fetch_reason')})")
 
 

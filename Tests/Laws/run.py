@@ -44,9 +44,10 @@ class Run:
             try:
                 row = json.loads(line)
             except ValueError:
+                row = None
+            if not isinstance(row, dict):
                 self.bad_lines.append(line)
-                continue
-            if isinstance(row, dict) and row.get("summary"):
+            elif row.get("summary"):
                 self.summary = row
             else:
                 self.rows.append(row)
