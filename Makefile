@@ -89,7 +89,8 @@ stress: build ## Try crashes, damage, failing calls, kills and a long run (STRES
 
 laws: $(if $(KF_BINARY),,build) ## Judge every pair of options by six laws (LAWS_SECONDS=60; LAWS_SEED, LAWS_CASE, LAWS_JOBS)
 	@Tests/Support/setup.sh python3 python3-hypothesis
-	@Tests/Laws/laws.py --kf "$(or $(KF_BINARY),$(CURDIR)/$(KF))" --scripts .build/laws
+	@Tests/Laws/laws.py --kf "$(or $(KF_BINARY),$(CURDIR)/$(KF))" --scripts .build/laws \
+		--library "$(wildcard .build/example/debug/ReadmeExample)"
 
 demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"
