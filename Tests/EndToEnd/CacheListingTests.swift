@@ -63,26 +63,6 @@ extension EndToEnd {
             #expect(missing.status == 1 && missing.output.isEmpty && missing.errors.contains("[3006]"), "\(missing)")
         }
 
-        @Test("The command explain predicts what fetch does next")
-        func explain() async throws {
-            try await fill()
-            let grey = server.url("png/grey.png")
-            let cases: [([String], String)] = [
-                ([grey], "disk"), ([grey, "-p", "resize:20x20"], "disk"), ([grey, "-p", "blur:3"], "derived"),
-                ([server.url("png/rgba.png")], "fetched"), ([grey, "--force-refresh"], "fetched"),
-                ([server.url("gif/grey.gif"), "--only-from-cache"], "failed"),
-            ]
-            let names = ["derived": "derive", "fetched": "request", "failed": "refuse"]
-            for (arguments, way) in cases {
-                let before = try await server.requests().count
-                let said = try await kf.run(["cache", "explain", "--json"] + arguments).objects()
-                #expect(said.first?["next"] as? String == names[way] ?? way, "\(arguments)")
-                #expect(try await server.requests().count == before)
-                let done = try await kf.run(["fetch", "--json"] + arguments).objects()
-                #expect(done.first?["status"] as? String == way, "\(arguments)")
-            }
-        }
-
         @Test("The command explain shows the headers of a conditional request")
         func conditional() async throws {
             _ = try await kf.run("fetch", server.url("png/grey.png"), "--expire", "1ms")

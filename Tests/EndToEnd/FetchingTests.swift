@@ -10,7 +10,7 @@ extension EndToEnd {
 
         init() throws {
             kf = try KFCommand()
-            server = try FileServer(configuration: [FileServer.redirecting("/moved.png", to: "/png/rgb.png")])
+            server = try FileServer()
         }
 
         @Test("Every format arrives byte for byte")
@@ -26,16 +26,6 @@ extension EndToEnd {
                 #expect(file.path.hasPrefix(kf.cacheDirectory.path), "\(fixture)")
             }
             #expect(FixturesDirectory.all.count > 40)
-        }
-
-        @Test("A second fetch makes no request and prints the same path")
-        func secondFetch() async throws {
-            let first = try await kf.run("fetch", server.url("png/rgb.png"))
-            let second = try await kf.run("fetch", server.url("png/rgb.png"))
-            #expect(first.status == 0 && second.status == 0, "\(second)")
-            #expect(first.output == second.output)
-            #expect(second.errors == "")
-            #expect(try await server.requests().map(\.path) == ["/png/rgb.png"])
         }
 
         @Test("The report describes the image and ends with a summary")
@@ -94,18 +84,6 @@ extension EndToEnd {
             #expect(requests.allSatisfy { $0.ifNoneMatch == nil && $0.ifModifiedSince == nil })
         }
 
-        @Test("With --only-from-cache no request is made")
-        func onlyFromCache() async throws {
-            let url = server.url("png/grey.png")
-            let miss = try await kf.run("fetch", "--only-from-cache", url)
-            expectRefusal(miss, kf, says: "[3006]", "grey.png")
-            #expect(try await server.requests().isEmpty)
-            _ = try await kf.run("fetch", url)
-            let hit = try await kf.run("fetch", "--only-from-cache", url)
-            #expect(hit.status == 0, "\(hit)")
-            #expect(try await server.requests().count == 1)
-        }
-
         @Test("The scheme's case and a fragment do not change the key")
         func sameEntry() async throws {
             let url = server.url("png/grey.png")
@@ -114,18 +92,6 @@ extension EndToEnd {
             let result = try await kf.run("fetch", "--json", other)
             #expect(try result.item().status == "disk", "\(result)")
             #expect(try await server.requests().count == 1)
-        }
-
-        @Test("A redirected image is cached under the requested URL")
-        func redirect() async throws {
-            let result = try await kf.run("fetch", server.url("moved.png"))
-            #expect(result.status == 0, "\(result)")
-            #expect(
-                try Data(contentsOf: URL(fileURLWithPath: result.printedPath))
-                    == FixturesDirectory.named("png/rgb.png").data)
-            let again = try await kf.run("fetch", "--json", server.url("moved.png"))
-            #expect(try again.item().status == "disk", "\(again)")
-            #expect(try await server.requests().map(\.path) == ["/moved.png", "/png/rgb.png"])
         }
 
         @Test("Quiet mode prints errors and JSON only")

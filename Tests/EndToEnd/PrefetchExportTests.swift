@@ -86,27 +86,6 @@ extension EndToEnd {
             #expect(derived.errors.contains("0 fetched (0 B), 2 derived, 0 cached, 0 failed"), "\(derived)")
         }
 
-        @Test("A prefetch stores and writes every variant")
-        func variants() async throws {
-            let list = Data("\(server.url("jpeg/landscape-420.jpg"))\n".utf8)
-            let options = [
-                "prefetch", "-", "-p", "crop:100x100", "--variant", "small=resize:10x10", "--variant",
-                "big=resize:50x50",
-            ]
-            let result = try await kf.run(
-                options + ["--json", "--output-dir", "out", "--name", "{stem}-{variant}-{width}.{ext}"], input: list)
-            #expect(result.status == 0, "\(result)")
-            #expect(copies() == ["landscape-420-big-50.jpg", "landscape-420-small-10.jpg"])
-            #expect(try result.objects().compactMap { $0["variant"] as? String } == ["small", "big"])
-            #expect(try await server.requests().count == 1)
-            let again = try await kf.run(options + ["--json"], input: list)
-            #expect(try again.items().map(\.status) == ["cached", "cached"], "\(again)")
-            let fetch = try await kf.run(
-                "fetch", "--only-from-cache", server.url("jpeg/landscape-420.jpg"), "-p", "crop:100x100", "-p",
-                "resize:10x10")
-            #expect(fetch.status == 0, "\(fetch)")
-        }
-
         @Test("Names from a list cannot leave the directory")
         func names() async throws {
             let url = server.url("png/grey.png")

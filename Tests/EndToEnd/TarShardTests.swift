@@ -48,22 +48,6 @@ extension EndToEnd {
             #expect(printed == shards.values.flatMap { $0.values("sample").compactMap(\.self) }.sorted())
         }
 
-        @Test("A run without new shards leaves the manifest as it is")
-        func unchangedManifest() async throws {
-            let server = try fixture.server()
-            try kf.home.write("list.txt", server.url("/a") + "\n")
-            var times: [Date?] = []
-            for _ in 0..<2 {
-                let result = try await kf.run("prefetch", "list.txt", "--shards", "data")
-                #expect(result.status == 0, "\(result)")
-                let path = kf.home.path("data/.kf-shards").path
-                times.append(try FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date)
-                #expect(try await Tool.run("touch", "-d", "2020-01-01", path).status == 0)
-            }
-            #expect(
-                times[0] != times[1] && times[1].map { $0 < Date(timeIntervalSince1970: 1.6e9) } == true, "\(times)")
-        }
-
         @Test("Variants and formats are fields of one sample")
         func variants() async throws {
             let server = try fixture.server()

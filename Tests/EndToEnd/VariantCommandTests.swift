@@ -17,23 +17,6 @@ extension EndToEnd {
             "--variant", "small=resize:100x", "--variant", "large=resize:400x", "--variant", "soft=blur:4",
         ]
 
-        @Test("All variants are written with one request")
-        func written() async throws {
-            let url = server.url("jpeg/progressive.jpg")
-            let result = try await kf.run(["fetch", url, "--output-dir", "out", "--json"] + variants)
-            #expect(result.status == 0, "\(result)")
-            #expect(try await server.requests().count == 1)
-            let items = try result.items()
-            #expect(items.map(\.width) == [100, 400, 1024])
-            let names = try FileManager.default.contentsOfDirectory(atPath: kf.home.path("out").path).sorted()
-            #expect(names.count == 3)
-            for (name, chain) in [("small", "resize:100x"), ("large", "resize:400x"), ("soft", "blur:4")] {
-                let file = try #require(names.first { $0.hasPrefix("progressive-") && $0.hasSuffix("-\(name).jpg") })
-                let alone = try await KFCommand().run("fetch", url, "-p", chain, "-o", "-")
-                #expect(try alone.standardOutput == kf.contents("out/\(file)"), "\(name)")
-            }
-        }
-
         @Test("A name that tells the images apart has no hash")
         func widths() async throws {
             let variants = ["100", "200", "400"].flatMap { ["--variant", "w\($0)=resize:\($0)x"] }

@@ -31,17 +31,6 @@ extension EndToEnd {
             #expect(other.status == "disk" && other.path == first.path)
         }
 
-        @Test("An overlay of a URL goes through the cache")
-        func cached() async throws {
-            let server = try FileServer()
-            let chain = ["fetch", picture, "-p", "watermark:\(server.url("png/rgba.png?size=1")),tile", "--json"]
-            let first = try await kf.run(chain).item()
-            #expect(try await server.requests().count == 1)
-            try await server.stop()
-            let second = try await kf.run(chain + ["--offline"]).item()
-            #expect(second.status == "disk" && second.sha256 == first.sha256)
-        }
-
         @Test("A watermark of a URL is refused where requests are not allowed")
         func refused() async throws {
             let server = try FileServer()
