@@ -76,7 +76,12 @@ extension DiskStorage {
                 }
             }
         }
-        run(groups, refused, urgent ? .none : .many, Repairs(evictions: evictionCount), then)
+        run(groups, refused, urgent ? .none : .many, Repairs(evictions: evictionCount)) { outcomes in
+            // What is not in its object's place leaves no file: bodies that were linked to an object, or not stored. The
+            // process may end before their last reference goes.
+            for group in groups { for store in group { store.staged?.abandon() } }
+            then(outcomes)
+        }
     }
 
     /// A failure that a repair may mend.
@@ -108,8 +113,6 @@ extension DiskStorage {
         let (writer, number) = writerAndIndex
         let submission = Submission(groups, known: known, at: now()) { [self] outcomes in
             for case (let store, .success(let entry)) in Self.pairs(groups, outcomes) {
-                // Bodies that were linked to an object, not moved to its place, leave a file.
-                store.staged?.abandon()
                 guard let entry else { continue }
                 own.withLock { $0.use(row: entry.row) }
                 if store.isOfLocalSource { noteResult(entry) }
