@@ -160,10 +160,9 @@ package struct TransferHooks: Sendable {
 package protocol TransferGate: AnyObject, Sendable {
     /// Decides about the next hop. Called on the I/O thread; must not block.
     func enter() -> TransferAdmission
-    /// Releases what `enter` claimed, because the transfer is queued again for its next hop. `enter` is then called
-    /// anew. `isRefused`: the host has refused the request for a limit, and nothing of the transfer is under way. Called
-    /// on the I/O thread.
-    func leave(isRefused: Bool)
+    /// Releases what `enter` claimed, because the host has refused the request for a limit and the transfer waits. `enter`
+    /// is then called anew. Called on the I/O thread.
+    func leave()
 }
 
 /// The decision of a gate.

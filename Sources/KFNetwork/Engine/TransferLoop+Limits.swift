@@ -29,7 +29,7 @@ extension TransferLoop {
         guard transfer.request.outwaitsLimits, !isDraining, let host = transfer.host,
             !host.state.isBarren(now: notes.now), let span = transfer.limited(until: host.state.rest, asked: span)
         else { return false }
-        transfer.request.gate?.leave(isRefused: true)
+        transfer.request.gate?.leave()
         rests.insert(transfer.ticket.id, until: notes.now + span)
         return true
     }

@@ -16,8 +16,6 @@ final class TransferLoop {
     @exclusivity(unchecked) var pondering: [UInt64: Transfer] = [:]
     /// The transfers with a handle.
     @exclusivity(unchecked) var running: [Transfer] = []
-    /// The transfers with a gate that were queued for their next hop in this turn.
-    @exclusivity(unchecked) private var hopping: [Transfer] = []
     @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
     private let shares = Shares()
     @exclusivity(unchecked) private var latestURL: TransferURL?
@@ -258,9 +256,6 @@ final class TransferLoop {
                 _ = mailbox.post(.admit(asked, answers))
             }
         }
-        // A transfer whose next hop has started at once keeps what its gate claimed.
-        for transfer in hopping where transfer.ticket.isWaiting { transfer.request.gate?.leave(isRefused: false) }
-        hopping.removeAll(keepingCapacity: true)
     }
 
     /// Releases the place of a transfer whose gate answered `.later`, and queues it again after `span`.
@@ -350,7 +345,6 @@ final class TransferLoop {
         case .follow(let hop):
             transfer.hop = hop
             enqueue(transfer)
-            if transfer.request.gate != nil { hopping.append(transfer) }
         case .start: start(transfer)
         case .ask(let question):
             pondering[transfer.ticket.id] = transfer

@@ -146,6 +146,7 @@ enum DownloadAnswer: Sendable {
     /// A remote had an expired original, which the disk cache has now. The members of its entry that kf does not know stay in
     /// the entry that replaces it.
     case imported([StrictJSON.Member])
-    /// A status without an image, or an image that was left out. A personal answer belongs to this caller alone.
-    indirect case refused(KingfisherError, ResponseFacts, isPersonal: Bool)
+    /// A status without an image, or an image that was left out. A personal answer belongs to this caller alone. The flight
+    /// keeps other processes from requesting the key.
+    indirect case refused(KingfisherError, ResponseFacts, FlightHold?, isPersonal: Bool)
 }

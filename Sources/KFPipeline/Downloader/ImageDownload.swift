@@ -178,16 +178,16 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         return admission
     }
 
-    func leave(isRefused: Bool) {
-        if isRefused { started.store(false, ordering: .relaxed) }
+    func leave() {
+        started.store(false, ordering: .relaxed)
         state.withLock { $0.claim?.leave() }
     }
 
-    /// Looks for the image again, because another process may have stored it meanwhile. Blocks.
+    /// Looks for the image again, because another process may have stored it or an answer without it meanwhile. Blocks.
     func isStillMissing() -> Bool {
-        let isCached = order.retrieval?.isCached ?? false
-        state.withLock { $0.isStored = isCached }
-        return !isCached
+        let isMissing = order.retrieval?.isMissing ?? true
+        state.withLock { $0.isStored = !isMissing }
+        return isMissing
     }
 
     func begin(_ head: ResponseHead) throws(SinkError) {
@@ -273,7 +273,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             tellEnd(error)
             // The server may have sent the rest of another image, whatever its headers say.
             guard response.head.status == 206, error.isDamage else {
-                return error.isLeftOut ? refused(error, facts, &turn) : deliver(.failure(error), &turn)
+                return error.isLeftOut ? refused(error, facts, flight, &turn) : deliver(.failure(error), &turn)
             }
             if let start = begin(resumes: false) { site.start([start]) }
         }
@@ -283,21 +283,21 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         let isPersonal = isPersonal.load(ordering: .relaxed)
         // No other transfer may continue a personal body.
         if let sink { letGo(sink, keeping: error.leavesBodyResumable && !isPersonal) }
-        let (isStored, isAgain) = state.withLock { state in
-            if state.isResuming, error.refusesRange { return (false, true) }
+        let (isStored, isAgain, flight) = state.withLock { state -> (Bool, Bool, FlightHold?) in
+            if state.isResuming, error.refusesRange { return (false, true, nil) }
             // Another URL than the one that gave the validators answered, and its 304 is about other bytes.
             if state.condition != nil, case .unexpectedStatus(304) = error {
                 state.condition = nil
-                return (false, true)
+                return (false, true, nil)
             }
-            state.claim?.leave()
-            return (state.isStored, false)
+            defer { state.claim?.leave() }
+            return (state.isStored, false, state.claim?.hold)
         }
         if isAgain { return site.start([transfer(request, nil)]) }
         if let (refusal, head) = sink?.refusal {
             delegate?.imageDownloader(
                 didFinishDownloadingImageFor: request.url, with: ResponseFacts(head), error: refusal)
-            return refused(refusal, ResponseFacts(head), &turn)
+            return refused(refusal, ResponseFacts(head), flight, &turn)
         }
         let failure = KingfisherError(transfer: error)
         delegate?.imageDownloader(
@@ -305,18 +305,23 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             error: isStored ? .requestError(reason: .taskCancelled) : failure)
         if isStored { return deliver(.success(.stored), &turn) }
         if case .httpStatus(_, let head) = error {
-            return refused(.responseError(reason: .invalidHTTPStatusCode(head.status)), ResponseFacts(head), &turn)
+            return refused(
+                .responseError(reason: .invalidHTTPStatusCode(head.status)), ResponseFacts(head), flight, &turn)
         }
         deliver(.failure(failure), &turn)
     }
 
-    private func refused(_ error: KingfisherError, _ response: ResponseFacts, _ turn: inout Turn) {
+    private func refused(
+        _ error: KingfisherError, _ response: ResponseFacts, _ flight: FlightHold?, _ turn: inout Turn
+    ) {
         deliver(
-            .success(.refused(error, response, isPersonal: isPersonal.load(ordering: .relaxed))), &turn)
+            .success(.refused(error, response, flight, isPersonal: isPersonal.load(ordering: .relaxed))), &turn)
     }
 
+    /// Delivers an answer that brings nothing to store. It stays until all waiters have noted what it means.
     private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ turn: inout Turn) {
-        table.deliver(.download(result), of: self, &turn)
+        table.deliver(.download(result), of: self, stays: true, &turn)
+        table.end(self)
     }
 
     /// Returns the body if it is a whole image.

@@ -110,7 +110,7 @@ private final class DirectDownload: WorkWaiter {
     func take(_ answer: WorkAnswer, _ turn: inout Turn) {
         switch answer {
         case .download(.success(.image(let image))): process(image, &turn)
-        case .download(.success(.refused(let error, _, _))): end(.failure(error))
+        case .download(.success(.refused(let error, _, _, _))): end(.failure(error))
         case .download(.success(.unchanged(let facts, _, _))):
             end(.failure(.responseError(reason: .invalidHTTPStatusCode(facts.status))))
         case .download(.success(.stored)), .download(.success(.absent)), .download(.success(.imported)):

@@ -29,9 +29,7 @@ extension KingfisherManager {
         _ answer: Result<DownloadAnswer, KingfisherError>, of work: WorkKey?, _ job: ImageJob, _ turn: inout Turn
     ) {
         let (retrieval, asking) = job.state.withLock { ($0.retrieval, $0.asking) }
-        let failed = { (error: KingfisherError, refusal: ResponseFacts?) in
-            Failure(error: error, refusal: refusal, work: work, asking: asking)
-        }
+        let failed = { (error: KingfisherError) in Failure(error: error, work: work, asking: asking) }
         switch answer {
         case .success(.image(let image)):
             forgetAnswer(asking.answer, retrieval)
@@ -43,7 +41,7 @@ extension KingfisherManager {
                 try image.check(retrieval.pin)
                 finish(image, job, &turn)
             } catch {
-                if image.entry == nil { return failedSource(job, failed(error, nil), &turn) }
+                if image.entry == nil { return failedSource(job, failed(error), &turn) }
                 // A remote that lies is as good as one that has nothing.
                 job.state.withLock { $0.replacesInRemote = true }
                 missed(job, &turn)
@@ -68,9 +66,11 @@ extension KingfisherManager {
         case .success(.imported(let members)):
             job.state.withLock { $0.membersInRemote = members }
             lookUpAgain(job)
-        case .success(.refused(let error, let response, let isPersonal)):
-            failedSource(job, failed(error, isPersonal ? nil : response), &turn)
-        case .failure(let error): failedSource(job, failed(error, nil), &turn)
+        case .success(.refused(let error, let response, let flight, let isPersonal)):
+            var failure = failed(error)
+            if !isPersonal { (failure.refusal, failure.flight) = (response, flight) }
+            failedSource(job, failure, &turn)
+        case .failure(let error): failedSource(job, failed(error), &turn)
         }
     }
 
@@ -81,10 +81,12 @@ extension KingfisherManager {
     /// The failure of a source.
     private struct Failure: Sendable {
         let error: KingfisherError
-        /// The response without an image, if it may be remembered.
-        let refusal: ResponseFacts?
+        /// The response without an image, if it may be remembered, and the claim that keeps other processes from requesting
+        /// the key until it is.
+        var refusal: ResponseFacts?
+        var flight: FlightHold?
         /// The work that the job shared with others.
-        let work: WorkKey?
+        var work: WorkKey?
         let asking: Asking
     }
 
@@ -134,7 +136,9 @@ extension KingfisherManager {
         // commit made a limit of 3 failures end after 180 requests instead of 9.
         let waits = !retrieval.options.batchesStores
         let kept = StoreOrder(answer, to: retrieval.originals) { [self] _ in
-            if waits { Turn.run { giveUp(job, failure, &$0) } }
+            withExtendedLifetime(failure.flight) {
+                if waits { Turn.run { giveUp(job, failure, &$0) } }
+            }
         }
         retrieval.originals.submit([[kept]], urgent: waits)
         if !waits { giveUp(job, failure, &turn) }

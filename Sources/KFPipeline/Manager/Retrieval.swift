@@ -111,16 +111,14 @@ package final class Retrieval: Sendable {
         cache === originals ? [(cache, keysOnDisk)] : [(cache, [target]), (originals, [original])]
     }
 
-    /// Whether the disk has a usable image now. A file whose status cannot be read counts as missing. Blocks.
-    var isCached: Bool {
-        !asksOrigin
-            && places.contains { cache, keys in
-                let found = Result { () throws(KingfisherError) in
-                    try cache.firstFile(of: keys, strict: false, isTrusted: isTrusted, where: accepts)
-                }
-                if case .success(let file?) = found { return file.isFresh || pin != nil }
-                return false
-            }
+    /// Whether a look-up would ask the source now: it has neither an image nor a remembered answer. What cannot be read
+    /// counts as missing. Blocks.
+    var isMissing: Bool {
+        let found = Result { () throws(KingfisherError) in
+            try look(asksRemotes: false, isFirst: false, extends: false)
+        }
+        guard case .success(let found) = found else { return true }
+        return if case .ask = found.decision { true } else { false }
     }
 
     /// Whether a look-up of its own key alone is not sufficient: there may be other representations, responses or

@@ -59,7 +59,7 @@ final class ProviderRead: SharedWork {
                 StoreWorkers.shared.add([self])
             }
             return
-        case .undecided where retrieval.isCached, .ended:
+        case .undecided where !retrieval.isMissing, .ended:
             leaveClaim()
             return table.deliver(.download(.success(.stored)), of: self, &turn)
         case .open, .undecided: break

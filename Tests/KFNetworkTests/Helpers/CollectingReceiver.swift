@@ -87,7 +87,7 @@ final class ScriptedGate: TransferGate {
         return admission
     }
 
-    func leave(isRefused: Bool) { events.withLock { $0.append("leave") } }
+    func leave() { events.withLock { $0.append("leave") } }
 
     var seen: [String] { events.withLock { $0 } }
 }
