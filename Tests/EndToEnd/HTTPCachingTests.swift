@@ -83,23 +83,6 @@ extension EndToEnd {
             #expect(server.requests.count == 3)
         }
 
-        @Test("A run revalidates an image once, however often it is named", arguments: ["fetch", "prefetch"])
-        func once(command: String) async throws {
-            let server = try FaultServer { [picture] request in
-                let tag = "ETag: \"\(request.path)\""
-                if request.header("If-None-Match") != nil { return [.reply("304 Not Modified", headers: [tag])] }
-                return [.reply(headers: [tag], body: picture)]
-            }
-            let urls = (0..<3).map { server.url("/\($0).png") }
-            _ = try await kf.run(["fetch", "-q"] + urls)
-            let named = urls + urls.reversed()
-            try kf.home.write("list.txt", named.joined(separator: "\n"))
-            let sources = command == "fetch" ? named : ["list.txt"]
-            let run = try await kf.run([command, "-j", "1", "--revalidate"] + sources)
-            #expect(run.status == 0, "\(run)")
-            #expect(server.requests.map(\.path).sorted() == (0..<6).map { "/\($0 / 2).png" })
-        }
-
         @Test("Two languages of one URL are cached separately")
         func languages() async throws {
             let server = try FaultServer { [picture, other] request in

@@ -92,14 +92,12 @@ public final class ImagePrefetcher: Sendable {
         if configuration.maxConcurrentDownloads >= own.maxConnections { configuration.maxConcurrentDownloads = .max }
         if configuration.maxPerHost >= own.maxConnectionsPerHost { configuration.maxPerHost = .max }
         let isWide = configuration.maxConcurrentDownloads == .max && configuration.maxPerHost == .max
-        let confirmed = forms[0].revalidate ? ConfirmedOriginals() : nil
         let boxes = forms.map { form in
             var form = form
             // With few sources in flight, each would wait for a commit that waits for others.
             form.batchesStores = isWide && configuration.fillsCache
             form.opensBatchedFiles = configuration.exporter != nil
             form.waitForCache = true
-            form.confirmed = confirmed
             form.notesOriginal = configuration.lock != nil
             // Stale images are revalidated as part of the run.
             if configuration.fillsCache { form.servesWhileRevalidating = false }
@@ -178,11 +176,17 @@ public final class ImagePrefetcher: Sendable {
             if configuration.fillsCache, !forms[0].value.onlyFromCache {
                 run.obstacle = try await manager.cache.diskProblem()
             }
-            if run.obstacle != nil {
-                state.withLock { $0.forms = $0.forms.map { $0.with { $0.onlyFromCache = true } } }
-            }
         } catch {
             run.stop(.failed(error))
+        }
+        let (answers, isStorable) = (RunAnswers(), run.obstacle == nil)
+        state.withLock { state in
+            state.forms = state.forms.map { form in
+                form.with { options in
+                    options.answers = answers
+                    if !isStorable { options.onlyFromCache = true }
+                }
+            }
         }
         let timer = Task { [configuration] in await configuration.waitForDeadline { inbox.post([.told($0)]) } }
         let number = state.withLock { state in

@@ -56,7 +56,7 @@ extension Retrieval {
     package func decide(_ sight: Sight, asksRemotes: Bool, isFirst: Bool = true, now: Timestamp) -> Decision {
         if let problem = options.overlayProblem { return .fail(problem) }
         let needsSiblings = remembersAnswers && sight.answer.isUnknown
-        if options.forceRefresh { return needsSiblings ? .need(.siblings) : .ask(stale: nil, remotes: false) }
+        if isForced { return needsSiblings ? .need(.siblings) : .ask(stale: nil, remotes: false) }
         if let image = sight.memory { return refusal(of: image).map { .fail($0) } ?? .serveFromMemory(image) }
         if options.fromMemoryCacheOrRefresh {
             // Another representation may be in memory.
@@ -64,7 +64,7 @@ extension Retrieval {
             return options.onlyFromCache ? withoutRequest(nil, now) : .ask(stale: nil, remotes: false)
         }
         guard sight.hasFiles else { return .need(.files) }
-        if let file = sight.file, file.isFresh, !asksOrigin || options.confirmed?.contains(original) == true {
+        if let file = sight.file, !asksOrigin, file.isFresh || hasBeenConfirmed {
             // The original itself is the image if it already has the requested format.
             let isImage = file.entry.key == target || keepsBytes(of: file.entry.format)
             return accepted(
@@ -152,7 +152,7 @@ extension Retrieval {
     }
 
     private func memory(extends: Bool) -> CachedImage? {
-        if asksOrigin || options.forceRefresh { return nil }
+        if asksOrigin || isForced { return nil }
         let image = cache.imageInMemory(
             target, extending: extends ? options.memoryCacheAccessExtendingExpiration : .none)
         return image.flatMap { accepts($0) ? $0 : nil }

@@ -7,7 +7,7 @@ extension KingfisherManager {
     /// Fetches from the sources, after the remotes. Equal requests share one transfer (single flight).
     func fetch(_ jobs: [ImageJob]) {
         var reads: [any StoreWork] = []
-        askRemotes(jobs).forEachGroup(of: { $0.downloader }) { jobs in
+        askRemotes(jobs.filter { !endKnown($0) }).forEachGroup(of: { $0.downloader }) { jobs in
             let orders = jobs.compactMap { job -> (order: DownloadOrder, waiter: any WorkWaiter)? in
                 if job.isCancelled { return nil }
                 switch job.retrieval.source {
@@ -74,6 +74,26 @@ extension KingfisherManager {
         }
     }
 
+    /// Ends a job for whose image the run has already asked, unless a cache has it. Returns false for any other.
+    private func endKnown(_ job: ImageJob) -> Bool {
+        let retrieval = job.retrieval
+        guard let answers = retrieval.options.answers else { return false }
+        if let error = answers.sourceFailure(of: retrieval) {
+            let failure = Failure(error: error, asking: job.asking)
+            Turn.run { if job.endsAfterRemotes { $0.end(job, .failure(error)) } else { giveUp(job, failure, &$0) } }
+            return true
+        }
+        let wanted = job.makesVariants ? job.variants : [retrieval]
+        let known = wanted.compactMap { wanted in answers.answer(to: wanted)?.map { $0.known(to: wanted) } }
+        guard known.count == wanted.count, let first = known.first else { return false }
+        if job.makesVariants { job.state.withLock { $0.results = known } }
+        Turn.run { turn in
+            if case .failure(let error) = first, !job.makesVariants { return fail(job, error, &turn) }
+            turn.end(job, first)
+        }
+        return true
+    }
+
     private func lookUpAgain(_ job: ImageJob) {
         if job.enter(.looking) { lookUp([job]) }
     }
@@ -125,10 +145,11 @@ extension KingfisherManager {
                 Self.context(job, failure.error), after: max(delay, rest ?? .zero))
             job.state.withLock { $0.retried += 1 }
             var again = failure.asking
-            again.failedMirrors = 0
+            (again.failedMirrors, again.moment) = (0, nil)
             guard job.enter(.fetching(again)) else { return }
             return turn.rests.append(RestQueue.Wish(job: job, span: delay, work: failure.work))
         }
+        retrieval.options.answers?.note(sourceFailure: failure.error, of: retrieval)
         guard let refusal = failure.refusal,
             let answer = answerOrder(refusal, failure.error, retrieval, replacing: failure.asking.answer)
         else { return giveUp(job, failure, &turn) }
@@ -184,7 +205,6 @@ extension KingfisherManager {
     private func finish(_ image: DownloadedImage, _ job: ImageJob, _ turn: inout Turn) {
         let before = job.retrieval
         let retrieval = (image.isKept ? before : before.unstored).placed(by: image.response)
-        if image.response != nil { retrieval.options.confirmed?.insert(retrieval.original) }
         let asking = job.state.withLock { state in
             state.retrieval = retrieval
             return state.asking
@@ -246,7 +266,9 @@ extension KingfisherManager {
             store(ending, of: made.downloaded, in: made.stores, job, &turn)
         case (.failure(.processorError), .file(let derivation)) where isDamaged(derivation.file, job.retrieval):
             undecodable(job, derivation, &turn)
-        case (.failure(let error), _): fail(job, error, &turn)
+        case (.failure(let error), _):
+            job.retrieval.options.answers?.note(makingFailure: error, of: job.retrieval)
+            fail(job, error, &turn)
         }
     }
 

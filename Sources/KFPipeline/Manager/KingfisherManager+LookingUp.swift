@@ -39,8 +39,9 @@ extension KingfisherManager {
         if isFirst, decision.isMiss { retrieval.cache.noteMiss() }
         var asking = Asking(answer: sight.answer)
         // After three rounds in which others stored an unusable entry, the image is fetched.
-        if timesStored < 3, !retrieval.options.forceRefresh {
-            (asking.commits, asking.moment) = (sight.commits, moment)
+        if timesStored < 3 {
+            if !retrieval.options.forceRefresh { asking.commits = sight.commits }
+            if !retrieval.options.forceRefresh || retrieval.options.answers != nil { asking.moment = moment }
         }
         switch decision {
         case .need: break

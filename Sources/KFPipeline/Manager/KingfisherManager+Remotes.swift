@@ -135,7 +135,7 @@ extension Retrieval {
 
     /// Whether the options allow that remotes are asked.
     package var mayAskRemotes: Bool {
-        !options.forceRefresh && !options.fromMemoryCacheOrRefresh && !options.offline && !asksOrigin && isShareable
+        !isForced && !options.fromMemoryCacheOrRefresh && !options.offline && !asksOrigin && isShareable
     }
 
     /// Returns whether an entry of a remote is expired for this request.

@@ -103,7 +103,10 @@ extension KingfisherManager {
         _ job: ImageJob, _ ending: ImageEnding, _ stale: FoundFile, _ problem: KingfisherError?, _ turn: inout Turn
     ) {
         let retrieval = ending.retrieval
-        retrieval.options.confirmed?.insert(retrieval.original)
+        if let answers = retrieval.options.answers {
+            answers.confirm(stale.entry.key)
+            for case .success(let file?)? in ending.renewals.map(\.outcome) { answers.confirm(file.entry.key) }
+        }
         if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(job, refusal, &turn) }
         if !job.makesVariants, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
             var ending = ending

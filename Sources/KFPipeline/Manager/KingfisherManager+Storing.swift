@@ -178,11 +178,13 @@ extension KingfisherManager {
     private func note(_ ending: inout ImageEnding) -> StoredFile? {
         var stored: StoredFile?
         let isOriginal = ending.retrieval.wantsOriginal
+        let answers = ending.facts.response == nil ? nil : ending.retrieval.options.answers
         for (outcome, isImage) in [(ending.original?.outcome, isOriginal), (ending.target?.outcome, true)] {
             switch outcome {
             case .success(let file?)?:
                 if ending.facts.storing.diskError == nil { ending.facts.storing.disk = .stored }
                 if isImage { stored = file }
+                answers?.confirm(file.entry.key)
             case .failure(let error)?: ending.facts.storing.disk = .failed(error)
             case .success(nil)?, nil: break
             }
@@ -192,7 +194,13 @@ extension KingfisherManager {
 
     /// Ends a job with the images that were made together.
     private func endParts(_ job: ImageJob, _ ending: ImageEnding, _ turn: inout Turn) {
-        let results = ending.parts.map { part in Result { () throws(KingfisherError) in try concluded(part) } }
+        let results = ending.parts.map { part in
+            let result = Result { () throws(KingfisherError) in try concluded(part) }
+            if case .failure(let error) = result {
+                part.retrieval.options.answers?.note(makingFailure: error, of: part.retrieval)
+            }
+            return result
+        }
         job.state.withLock { $0.results = results }
         // The recipient reads all results; this one only ends the job.
         if let first = results.first { turn.end(job, first) }
@@ -203,6 +211,7 @@ extension KingfisherManager {
         let stored = note(&ending)
         let result = try result(of: ending, stored: stored)
         remember(ending, result)
+        if ending.arrived != nil { ending.retrieval.options.answers?.note(result, of: ending.retrieval) }
         // The image is stored, and the run that requires the remote ends.
         if let problem = ending.retrieval.originals.remotes?.presentProblem { throw problem }
         return result

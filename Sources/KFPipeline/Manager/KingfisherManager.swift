@@ -55,7 +55,7 @@ public final class KingfisherManager: Sendable {
     ) throws(KingfisherError) -> RetrieveImageResult? {
         guard options.request.isPrepared, options.overlayProblem == nil else { return nil }
         let retrieval = Retrieval(source, OptionsBox(identified(options)), cache, pin: pin)
-        guard !retrieval.options.forceRefresh, !retrieval.asksOrigin else { return nil }
+        guard !retrieval.isForced, !retrieval.asksOrigin else { return nil }
         return try cachedImage(try retrieval.look(asksRemotes: asksRemotes(retrieval)))
     }
 
@@ -188,9 +188,7 @@ public final class KingfisherManager: Sendable {
                 switch (job.stage, job.wanted) {
                 case (.fetching, _): turn.jobs.append(job)
                 case (_, .several): unknown.append(job)
-                case _ where retrieval.options.forceRefresh && !retrieval.remembersAnswers:
-                    if job.enter(.fetching(Asking())) { turn.jobs.append(job) }
-                case (_, .one) where !retrieval.options.forceRefresh:
+                case (_, .one) where !retrieval.isForced:
                     if let image = retrieval.inMemory {
                         turn.end(job, .success(retrieval.result(image, asked: job.asked)))
                     } else {

@@ -174,7 +174,17 @@ extension Retrieval {
     func followsServer(_ origin: OriginFacts?) -> Bool { origin != nil && options.cachePolicy == .http }
 
     /// Whether a cached image must be revalidated before it is served.
-    var asksOrigin: Bool { options.revalidate && !options.onlyFromCache && !isLocal && pin == nil }
+    var asksOrigin: Bool {
+        options.revalidate && !options.onlyFromCache && !isLocal && pin == nil && !hasBeenConfirmed
+    }
+
+    /// Whether the source is asked whatever is cached.
+    var isForced: Bool { options.forceRefresh && !hasBeenConfirmed }
+
+    /// Whether the source has sent or confirmed the cached image in this run.
+    var hasBeenConfirmed: Bool {
+        options.answers.map { $0.hasConfirmed(target) || $0.hasConfirmed(original) } ?? false
+    }
 
     /// Returns false if the server forbids storing.
     func mayStore(_ origin: OriginFacts?, now: Timestamp) -> Bool {

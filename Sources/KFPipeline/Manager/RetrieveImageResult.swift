@@ -111,6 +111,13 @@ public struct RetrieveImageResult: Sendable {
 
     package var content: Outcome.Content { outcome.content }
 
+    /// Returns the image as the result of another retrieval of its run, which makes no request.
+    func known(to retrieval: Retrieval) -> RetrieveImageResult {
+        var facts = outcome.facts
+        (facts.attempts, facts.response, facts.reason) = (0, nil, nil)
+        return RetrieveImageResult(retrieval, asked: retrieval, .memory, content, facts)
+    }
+
     /// The open file of the disk cache, if the image came from it or was stored in it.
     public var file: CachedFile? {
         if case .file(let file) = content { return file }

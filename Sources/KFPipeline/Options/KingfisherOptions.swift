@@ -109,8 +109,8 @@ public struct KingfisherOptions: Sendable {
     package var notesOriginal = false
     /// The number of the processor's last steps, before which the processor of a list's record runs.
     package var lateSteps = 0
-    /// The originals that need no other revalidation; nil where each call has its own.
-    package var confirmed: ConfirmedOriginals?
+    /// What has come of the sources of the run; nil for a call by itself.
+    package var answers: RunAnswers?
     /// The error of every image with these options, because an overlay of its processor cannot be had; nil usually.
     package var overlayProblem: KingfisherError?
     /// Whether to serve a stale image at once where stale-while-revalidate allows that. Otherwise the origin is asked

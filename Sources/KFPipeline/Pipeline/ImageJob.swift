@@ -136,7 +136,7 @@ package final class ImageJob: WorkWaiter {
     var wish: Wish {
         Wish(
             priority: asked.options.request.priority, progress: asked.options.progress,
-            isForced: asked.options.forceRefresh)
+            isForced: asked.options.forceRefresh && asked.options.answers == nil)
     }
 
     /// The number of requests made. The recipient of a cancelled job reads it while a stage may still change it.
