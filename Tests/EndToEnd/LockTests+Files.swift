@@ -150,12 +150,25 @@ extension EndToEnd.LockTests {
         let written = try lock
         try kf.home.write("list.txt", list.replacingOccurrences(of: "a\n", with: server.url("/a.png") + "\n"))
         let run = try await prefetch("--prune-lock", "--allow-local", "--allow-failures")
-        #expect(run.status == 2 && run.errors.contains("kf: --prune-lock: nothing is dropped: "), "\(run)")
-        #expect(try lock == written)
-        for sources in [["http://h:no/"], [FixturesDirectory.path("png/grey.png")]] {
-            let fetched = try await kf.run(["fetch"] + sources + ["--lock", "images.lock", "--prune-lock"])
-            #expect(try fetched.status == 2 && lock == written, "\(fetched)")
+        #expect(run.errors.contains("kf: --prune-lock: nothing is dropped: "), "\(run)")
+        // Wrong usage ends before the first row.
+        let isEmpty = list.split(separator: "\n").allSatisfy { $0.hasPrefix("#") }
+        #expect(try run.status == (isEmpty ? 2 : 3) && lock == written, "\(run)")
+    }
+
+    @Test("A fetch without a URL prunes nothing, and does nothing")
+    func prunedByFetch() async throws {
+        _ = try await prefetch()
+        let (written, picture) = (try lock, FixturesDirectory.path("png/grey.png"))
+        for sources in [["http://h:no/"], [picture], ["-"]] {
+            let input = try FixturesDirectory.named("png/grey.png").data
+            let words = ["fetch"] + sources + ["--lock", "images.lock", "--prune-lock", "--json"]
+            let run = try await kf.run(words, input: input)
+            #expect(try run.status == 2 && run.output.isEmpty && lock == written, "\(run)")
         }
+        let words = ["fetch", server.url("/a.png"), "http://h:no/", "--lock", "images.lock", "--prune-lock"]
+        let one = try await kf.run(words)
+        #expect(try one.status == 3 && lock == written, "\(one)")
     }
 
     @Test("Only the command line prunes")

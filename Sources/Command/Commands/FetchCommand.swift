@@ -27,6 +27,9 @@ struct FetchCommand: Sendable {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")
         }
         sources = SourceArgument.expand(arguments.operands, without: try Destination.directory(arguments))
+        if try arguments[Options.pruneLock], !sources.contains(where: \.isURL) {
+            throw UsageError(message: "--prune-lock needs a URL: no other source has a line in the lock")
+        }
         let results = sources.count * settings.variants.count
         destination = try Destination(arguments, results: results, forms: settings.forms, json: common.json)
         if let column = destination.exporter?.columns.first {
@@ -125,7 +128,7 @@ struct FetchCommand: Sendable {
         if !hasRoom { status.raise(to: .cacheFailed) }
         let isWhole = status != .stoppedEarly && signals?.status == nil && hasRoom
         if let srcset { status.raise(to: srcset.finish(common, isWhole: isWhole)) }
-        status.raise(to: settings.finishLock(common, isWhole: isWhole))
+        status.raise(to: settings.finishLock(common, hadItems: true, isWhole: isWhole))
         settings.forgive(&status)
         if common.json {
             Terminal.print(

@@ -171,7 +171,7 @@ struct PrefetchCommand: Sendable {
         status.raise(to: conclude(report))
         status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
-        status.raise(to: settings.finishLock(common, isWhole: isWhole))
+        status.raise(to: settings.finishLock(common, hadItems: report.progress.finished > 0, isWhole: isWhole))
         settings.forgive(&status)
         summarize((report, start.duration(to: .now), manager.cache, settings.lock), status)
         return status

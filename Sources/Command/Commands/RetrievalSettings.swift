@@ -137,8 +137,8 @@ struct RetrievalSettings: Sendable {
         }
     }
 
-    /// Writes the lock, and says what it says of the run.
-    func finishLock(_ common: CommonSettings, isWhole: Bool) -> ExitStatus {
+    /// Writes the lock, and says what it says of the run. A run that had nothing to do and was to prune is a mistake.
+    func finishLock(_ common: CommonSettings, hadItems: Bool, isWhole: Bool) -> ExitStatus {
         guard let lock else { return .success }
         var status = ExitStatus.success
         do throws(KingfisherError) {
@@ -152,7 +152,7 @@ struct RetrievalSettings: Sendable {
         }
         if let obstacle = lock.pruningObstacle {
             Terminal.printFailure("kf: --prune-lock: nothing is dropped: \(obstacle)")
-            status.raise(to: .usage)
+            status.raise(to: hadItems ? .cacheFailed : .usage)
         }
         let counts = lock.counts
         if !common.quiet, !common.json {

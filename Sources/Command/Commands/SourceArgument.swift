@@ -18,6 +18,12 @@ enum SourceArgument {
             if let problem { throw .sourceError(reason: .dataProviderError(detail: problem)) }
             return try SourceArgument.source(text, key: key)
         }
+
+        /// Whether it is a URL that can be asked for.
+        var isURL: Bool {
+            do throws(KingfisherError) { if case .network = try source(key: nil) { return true } } catch {}
+            return false
+        }
     }
 
     /// The number of files in a folder from which a terminal is told of it before the work begins.
