@@ -12,7 +12,13 @@ struct PrefetchDryRunCommand: Sendable {
     func run(_ lists: PrefetchLists) -> ExitStatus {
         let manager = KingfisherManager(cache: settings.cacheToRead(common))
         let settings = settings.withOverlays(manager, isLook: true)
-        let run = PrefetchDryRun(manager: manager, forms: settings.variants.map(\.options), lock: settings.lock)
+        // A run asks for nothing that its cache could not take.
+        let forms = settings.variants.map { variant in
+            var options = variant.options
+            if settings.isReadOnly { options.onlyFromCache = true }
+            return options
+        }
+        let run = PrefetchDryRun(manager: manager, forms: forms, lock: settings.lock)
         let start = ContinuousClock.now
         var (counts, status) = Blocking.wait { await look(run, lists) }
         manager.shutdownNow()
@@ -82,8 +88,8 @@ struct PrefetchDryRunCommand: Sendable {
         JSONField("key", CommonFields.key) { $0.finding.item.cacheKey(for: $0.settings.options.request) },
         JSONField(
             "status",
-            "hit, left_out (refused by --min-size and the like, or opted out), stale (cached, and would be revalidated, or "
-                + "served by --offline), missing or invalid; of several variants the last of these."
+            "hit (served without a request), left_out (refused by --min-size and the like, or opted out), stale (cached, and "
+                + "would be revalidated), missing or invalid; of several variants the last of these."
         ) { $0.finding.state.rawValue },
         JSONField("next", "What the next prefetch does first, as cache explain says it; null for an invalid line.") {
             form($0)?.next.rawValue

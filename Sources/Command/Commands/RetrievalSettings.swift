@@ -27,7 +27,7 @@ struct RetrievalSettings: Sendable {
     /// The image to write in place of one that failed.
     private let onFailure: String?
     private let allowsFailures: Bool
-    private let isReadOnly: Bool
+    let isReadOnly: Bool
     /// The kind of placeholder that each image gets beside it.
     let placeholder: ImagePlaceholder?
     /// The figures of each image that are reported.

@@ -8,11 +8,11 @@ import KFTerms
 package struct PrefetchDryRun: Sendable {
     /// The state of an item in the cache, from best to worst.
     package enum State: String, Sendable, Comparable {
-        /// It is cached, or can be made from its cached original.
+        /// It is served without a request: it is cached, or can be made from its cached original.
         case hit
         /// The filter refuses it, or its server has opted out. It may be cached.
         case leftOut = "left_out"
-        /// It is cached, and would be revalidated, fetched again, or served although it has expired.
+        /// It is cached, and would be revalidated or fetched again.
         case stale
         /// It would be fetched, or fail.
         case missing
@@ -43,9 +43,10 @@ package struct PrefetchDryRun: Sendable {
 
         package var state: State {
             switch next {
-            case .memory, .disk, .derive: .hit
+            // A list serves an expired image only where it asks nobody.
+            case .memory, .disk, .derive, .stale: .hit
             case .leaveOut: .leftOut
-            case .revalidate, .stale: .stale
+            case .revalidate: .stale
             case .request, .remote: path == nil ? .missing : .stale
             // The run fails, also where an expired image must not be served.
             case .answer, .refuse: .missing

@@ -89,9 +89,9 @@ extension Announcement {
     private var isStateRight: Bool {
         switch step {
         case _ where state == nil: true
-        case .memory, .disk, .derive: state == .hit
+        case .memory, .disk, .derive, .stale: state == .hit
         case .leaveOut: state == .leftOut
-        case .revalidate, .stale: state == .stale
+        case .revalidate: state == .stale
         case .request, .remote, .refuse: state == .stale || state == .missing
         case .answer: state == .missing
         }
