@@ -103,6 +103,31 @@ extension EndToEnd {
             #expect(path.status == 0 && path.outputLines.count == 1, "\(path)")
         }
 
+        @Test(
+            "A local overlay is read without a network, and in a dry run",
+            arguments: ["--offline", "--only-from-cache"])
+        func local(option: String) async throws {
+            let local = ["-p", "watermark:\(FixturesDirectory.path("png/rgba.png"))"]
+            #expect(try await kf.run(["prefetch", "list.txt"] + local).status == 0)
+            let asked = server.requests.count
+            for options in [[option], [option, "-P", "out"], ["--dry-run", "--check"]] {
+                let run = try await kf.run(["prefetch", "list.txt"] + local + options)
+                #expect(run.status == 0, "\(run)")
+                #expect(run.errors.contains(options == ["--dry-run", "--check"] ? "2 hits" : "2 cached"), "\(run)")
+            }
+            let path = try await kf.run(["cache", "path", server.url("/a.jpg")] + local)
+            #expect(path.status == 0 && path.outputLines.count == 1, "\(path)")
+            #expect(server.requests.count == asked)
+        }
+
+        @Test("A local stand-in is read without a network")
+        func localStandIn() async throws {
+            let words = ["fetch", server.url("/a.jpg"), "--offline", "-o", "x.png", "--on-failure"]
+            let run = try await kf.run(words + [FixturesDirectory.path("png/grey.png")])
+            #expect(run.status == 1 && server.requests.isEmpty, "\(run)")
+            #expect(FileManager.default.fileExists(atPath: kf.home.path("x.png").path))
+        }
+
         @Test("An overlay is locked like a source")
         func locked() async throws {
             let first = try await prefetch("--lock", "images.lock")

@@ -213,6 +213,7 @@ struct RetrievalSettings: Sendable {
                     // The image is no one's original: the hash and the filter are about those that it stands in for.
                     (options.filter, options.expectedHash, options.notesOriginal) = (nil, nil, false)
                     options.request = options.request.outsideScope
+                    options.readLocal(source)
                     // Without its overlay, a variant has the stand-in without a watermark.
                     options.processor = options.processor.droppingUnreadWatermarks
                     options.overlayProblem = nil

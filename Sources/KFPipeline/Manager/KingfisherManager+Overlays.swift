@@ -40,8 +40,9 @@ extension KingfisherManager {
         options.takeOriginal()
         (options.alternativeSources, options.onFailureImage, options.filter, options.optOut) = ([], nil, nil, nil)
         (options.progress, options.progressiveJPEG, options.imageModifier) = (nil, nil, nil)
-        // A local file is at hand, and need not be in the cache.
+        // The overlay is wanted, not an entry of the cache.
         if case .provider = source { options.cacheMemoryOnly = true }
+        options.readLocal(source)
         return try await retrieveImage(with: source, options: options)
     }
 }
@@ -71,6 +72,12 @@ extension ImageProcessor {
 }
 
 extension KingfisherOptions {
+    /// Reads a file that the images need beside their sources, whatever ``onlyFromCache`` and ``offline`` say of those: it
+    /// is at hand, and need not be in the cache.
+    package mutating func readLocal(_ source: Source) {
+        if case .provider = source { (onlyFromCache, offline) = (false, false) }
+    }
+
     /// Asks for the bytes of the source as they are.
     mutating func takeOriginal() {
         processor = DefaultImageProcessor()
