@@ -231,21 +231,30 @@ extension EndToEnd.LockTests {
         #expect(try lock == written)
     }
 
-    @Test("The image in place of one that fails needs no hash of that one", arguments: ["--hash", "--lock"])
-    func standIn(option: String) async throws {
-        let value = option == "--hash" ? try hash("grey") : "images.lock"
+    @Test(
+        "No image takes the place of one with a hash", arguments: ["--hash", "--lock", "--hash-column"], [true, false])
+    func standIn(option: String, isGone: Bool) async throws {
         try kf.home.write("images.lock", "# kf images.lock 1\n" + line("/b.png", "grey"))
-        let standIn = ["--on-failure", server.url("/c.png"), "-o", "out.png", "-f", "keep", "--retry", "0"]
-        let words = ["fetch", server.url("/b.png"), option, value] + standIn
-        let run = try await kf.run(words)
-        #expect(run.status == 1 && run.errors.contains("[2011]"), "\(run)")
-        #expect(try kf.contents("out.png") == FixturesDirectory.named("png/rgba.png").data)
-        let allowed = try await kf.run(words + ["--allow-failures"])
-        #expect(allowed.status == 0, "\(allowed)")
-        try kf.home.write("list.txt", server.url("/b.png"))
-        let list = try await kf.run(
-            "prefetch", "list.txt", option, value, "--on-failure", server.url("/c.png"), "-P", "copies")
-        #expect(list.status == 1, "\(list)")
+        try kf.home.write("list.csv", "url,hash\n\(server.url("/b.png")),\(hash("grey"))\n")
+        if isGone { pictures["/b.png"] = nil }
+        let value = ["--hash": try hash("grey"), "--lock": "images.lock", "--hash-column": "hash"][option] ?? ""
+        let options = [option, value, "--on-failure", server.url("/c.png"), "--retry", "0", "-f", "keep"]
+        let list = try await kf.run(["prefetch", "list.csv", "-P", "copies"] + options)
+        #expect(list.status == 1 && list.errors.contains(isGone ? "[2002]" : "[2011]"), "\(list)")
+        if option != "--hash-column" {
+            let run = try await kf.run(["fetch", server.url("/b.png"), "-o", "copies/out.png"] + options)
+            #expect(run.status == 1, "\(run)")
+        }
+        #expect(TemporaryDirectory.files(in: kf.home.path("copies")).isEmpty)
+    }
+
+    @Test("An image takes the place of one that the lock does not have yet")
+    func standInOfNew() async throws {
+        pictures["/b.png"] = nil
+        let run = try await prefetch("--on-failure", server.url("/c.png"), "-P", "copies", "--retry", "0", "--json")
+        #expect(run.status == 1, "\(run)")
         #expect(try kf.contents("copies/b.png") == FixturesDirectory.named("png/rgba.png").data)
+        #expect(try run.objects().last?["written"] as? Int == 2, "\(run)")
+        #expect(try !lock.contains("/b.png"))
     }
 }

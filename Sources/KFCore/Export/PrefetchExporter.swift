@@ -59,7 +59,7 @@ extension ImageExporter: PrefetchExporter {
 extension PrefetchOutcome {
     /// Returns the outcome with the places and errors of what `write` makes of each retrieved image. `write` returns nil
     /// for an image that is no file of its own. With `isForgiven`, the error of storing an image is dropped before. The
-    /// image of `standIns` for its form takes the place of one that failed, which stays a failure.
+    /// image of `standIns` for its form takes the place of one that failed and is not pinned, which stays a failure.
     package func exported(
         isForgiven: Bool = false, standIns: [RetrieveImageResult] = [],
         _ write: (RetrieveImageResult, _ form: Int) throws(KingfisherError) -> ImageExporter.Copy?
@@ -70,7 +70,9 @@ extension PrefetchOutcome {
             switch results[form].image {
             case .success(let retrieved): image = retrieved
             case .failure(let error):
-                guard !error.isCancellation, !error.isLeftOut, standIns.indices.contains(form) else { continue }
+                guard !isPinned, !error.isCancellation, !error.isLeftOut, standIns.indices.contains(form) else {
+                    continue
+                }
                 image = standIns[form]
             }
             if isForgiven { results[form].problem = nil }
@@ -80,6 +82,6 @@ extension PrefetchOutcome {
                 results[form].problem = error
             }
         }
-        return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: attempts)
+        return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: attempts, isPinned: isPinned)
     }
 }

@@ -104,7 +104,8 @@ struct PrefetchFlights {
         guard let item = flights[image.job.number].take()?.item else { return nil }
         free.append(image.job.number)
         return PrefetchOutcome(
-            item: item, ending: .retrieved(image.results.map(PrefetchResult.init)), attempts: image.job.attempts)
+            item: item, ending: .retrieved(image.results.map(PrefetchResult.init)), attempts: image.job.attempts,
+            isPinned: image.job.isPinned)
     }
 
     /// Cancels the items, or only those whose transfer has not started. Each of them then ends as cancelled.

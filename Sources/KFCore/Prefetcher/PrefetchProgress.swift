@@ -191,11 +191,14 @@ public struct PrefetchOutcome: Sendable {
     public var attempts: Int
     /// The first error, also one that an earlier run has recorded; nil if all forms succeeded. It is `taskCancelled` (1003) for an item that was not tried.
     public let error: KingfisherError?
+    /// Whether the item's images must have a hash: no other image takes their place.
+    let isPinned: Bool
 
-    package init(item: PrefetchItem, ending: Ending, attempts: Int = 0) {
+    package init(item: PrefetchItem, ending: Ending, attempts: Int = 0, isPinned: Bool = false) {
         self.item = item
         self.ending = ending
         self.attempts = attempts
+        self.isPinned = isPinned
         error =
             switch ending {
             case .skipped: item.recordedRows.lazy.compactMap(\.error).first

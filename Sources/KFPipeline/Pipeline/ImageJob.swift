@@ -102,6 +102,9 @@ package final class ImageJob: WorkWaiter {
                 hasLooked: asking != nil || served != nil))
     }
 
+    /// Whether the image must have a hash.
+    package var isPinned: Bool { asked.pin != nil }
+
     /// The images that are made together, as the call asked for them.
     var askedVariants: [Retrieval] {
         if case .together(let retrievals, _) = wanted { retrievals } else { [] }
