@@ -93,6 +93,35 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "An image whose measure or placeholder fails has failed",
+            arguments: [["--measure", "color"], ["--placeholder", "color"]], [[], ["--max-pixels", "100"]])
+        func failed(option: [String], limit: [String]) async throws {
+            let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"4\" height=\"4\"></svg>"
+            try kf.home.write("a.svg", svg)
+            let picture = limit.isEmpty ? "a.svg" : FixturesDirectory.path("png/rgb.png")
+            try kf.home.write("list", picture + "\n")
+            // A limit of the decoder is one of arriving images, too.
+            if !limit.isEmpty { #expect(try await kf.run("fetch", picture).status == 0) }
+            let files = ["--results", "rows.csv", "--failures", "failed", "--json", "-P", "out"]
+            // The second run finds the image in the cache.
+            for _ in 0..<2 {
+                let run = try await kf.run(["prefetch", "list", "--allow-local"] + option + limit + files)
+                let objects = try run.objects()
+                #expect(run.status == 1 && objects[0]["status"] as? String == "failed", "\(run)")
+                #expect((objects[0]["error"] as? [String: Any])?["code"] as? Int == 4001, "\(run)")
+                #expect(objects[1]["failed"] as? Int == 1 && objects[1]["exit_status"] as? Int == 1, "\(run)")
+                #expect(try kf.text("failed") == kf.text("list"))
+                let rows = try kf.text("rows.csv").split(separator: "\n")
+                #expect(rows.count == 2 && rows[1].contains(",failed,"), "\(rows)")
+                let state = try #require(objects[0]["output_state"] as? String)
+                #expect(objects[1][state] as? Int == 1, "\(run)")
+                let fetch = try await kf.run(["fetch", picture, "--json"] + option + limit)
+                #expect(try fetch.status == 1 && fetch.item().status == "failed", "\(fetch)")
+                #expect(try fetch.item().error?.code == 4001, "\(fetch)")
+            }
+        }
+
         @Test("Rows of results and of shards have the measures")
         func rows() async throws {
             try kf.home.write("list.csv", Data("url,color\n\(server.url("png/rgba.png")),mine\n".utf8))

@@ -33,6 +33,22 @@ extension EndToEnd {
             #expect(try await server.requests().count == 2)
         }
 
+        @Test(
+            "The summary counts the files of failed items",
+            arguments: [["--max-size", "1K"], ["-f", "png", "-f", "jpeg"]] as [[String]])
+        func countsOfFailed(options: [String]) async throws {
+            let list = Data(server.url("png/rgba.png").utf8)
+            for state in ["written", "unchanged"] {
+                let words = ["prefetch", "-", "-P", "out", "--json"] + options
+                let objects = try await kf.run(words, input: list).objects()
+                #expect(objects.contains { $0["status"] as? String == "failed" }, "\(objects)")
+                for word in ["written", "unchanged"] {
+                    let rows = objects.count { $0["output_state"] as? String == word }
+                    #expect(objects.last?[word] as? Int == rows && (rows == 1) == (word == state), "\(objects)")
+                }
+            }
+        }
+
         @Test("The first image in the list gets the contested name")
         func sameName() async throws {
             let names = ["png/grey.png", "jpeg/grey.jpg", "png/rgb.png"]

@@ -314,9 +314,7 @@ struct FetchCommand: Sendable {
             case .skipped, .notTried: report.isNotTried = true
             case .retrieved(let results):
                 report.attempts = outcome.attempts
-                report.take(results[form])
-                report.overlay = settings.overlay(of: form, missedBy: report.error)
-                report.describe(settings.description(of: form, in: results), settings)
+                settings.take(results, of: form, into: &report)
                 if let image = report.result, image.isOfNoUse { report.hint = "write it elsewhere with -o" }
                 if report.source == SourceArgument.standardInput, report.error?.reasonName == "notAnImage" {
                     report.hint = "for a list of URLs: kf prefetch -"

@@ -281,10 +281,10 @@ struct ItemReport: Sendable {
         return parts.joined(separator: " ")
     }
 
-    /// Takes the result of a retrieved image, or its error.
-    mutating func take(_ result: PrefetchResult) {
+    /// Takes the result of a retrieved image, or its error. An image whose description was asked for and fails has failed.
+    mutating func take(_ result: PrefetchResult, describedBy description: PrefetchResult?) {
         if case .success(let image) = result.image { self.result = image }
-        error = result.error
+        error = result.error ?? description?.error
         copy = result.copy
     }
 

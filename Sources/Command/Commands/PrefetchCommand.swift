@@ -294,10 +294,9 @@ struct PrefetchCommand: Sendable {
                 if index < files.count { report.cached = (files[index].path, files[index].facts) }
                 description = settings.description(of: index, in: files)
             case .retrieved(let results):
-                report.take(results[index])
-                description = settings.description(of: index, in: results)
+                settings.take(results, of: index, into: &report)
+                return report
             }
-            report.overlay = settings.overlay(of: index, missedBy: report.error)
             report.describe(description, settings)
             return report
         }

@@ -24,10 +24,18 @@ extension RetrievalSettings {
     /// The members and columns that descriptions add to a record.
     var describedNames: [String] { (placeholder == nil ? [] : ["placeholder"]) + measures.map(\.rawValue) }
 
-    /// Returns the description of a variant; nil if there is none, or it cannot be read.
-    func description(of variant: Int, in results: [PrefetchResult]) -> ImageDescription? {
+    /// Takes a variant's result with its description.
+    func take(_ results: [PrefetchResult], of variant: Int, into report: inout ItemReport) {
         let index = form(of: variant)
-        guard results.indices.contains(index), case .success(let image) = results[index].image else { return nil }
+        let description = results.indices.contains(index) ? results[index] : nil
+        report.take(results[variant], describedBy: description)
+        report.overlay = overlay(of: variant, missedBy: report.error)
+        report.describe(description.flatMap(self.description), self)
+    }
+
+    /// Returns the description in a result; nil if there is none, or it cannot be read.
+    private func description(in result: PrefetchResult) -> ImageDescription? {
+        guard case .success(let image) = result.image else { return nil }
         return value { () throws(KingfisherError) in try image.loadData() }
     }
 

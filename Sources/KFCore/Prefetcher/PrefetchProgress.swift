@@ -28,7 +28,7 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var cancelled = 0
     /// The number of items that were not tried because the run ended before.
     public var notTried = 0
-    /// The number of exported files that were written.
+    /// The number of exported files that were written, also of items that failed.
     public var written = 0
     /// The number of exported files that had the same bytes already.
     public var unchanged = 0
@@ -48,6 +48,13 @@ public struct PrefetchProgress: Sendable, Equatable {
 
     /// Counts the outcome of one item.
     mutating func add(_ outcome: PrefetchOutcome) {
+        // A failed item may have copies: of other forms, of an image that was not stored, or in place of one that failed.
+        if case .retrieved(let results) = outcome.ending {
+            for index in results.indices {
+                if results[index].copy?.state == .written { written += 1 }
+                if results[index].copy?.state == .unchanged { unchanged += 1 }
+            }
+        }
         if case .notTried = outcome.ending {
             notTried += 1
         } else if let error = outcome.error {
@@ -70,8 +77,6 @@ public struct PrefetchProgress: Sendable, Equatable {
         for index in results.indices {
             // The description beside an image is no item of its own.
             guard case .success(let image) = results[index].image, !image.isDescription else { continue }
-            if results[index].copy?.state == .written { written += 1 }
-            if results[index].copy?.state == .unchanged { unchanged += 1 }
             switch image.way {
             case .fetched:
                 isFetched = true
