@@ -93,7 +93,8 @@ package enum KF {
         } else if words.isEmpty || words == ["help"] {
             Terminal.print(HelpText.overview(CommandTable.all))
         } else {
-            Terminal.print(HelpText.text(for: try find(words)))
+            let command = try find(words)
+            Terminal.print(try HelpText.text(for: command, part: words.dropFirst(command.words.count)))
         }
         return .success
     }

@@ -59,16 +59,35 @@ extension EndToEnd {
                 let long = try await kf.run(words + ["--help"])
                 #expect(long.status == 0 && long.errors == "", "\(long)")
                 #expect(long.output.contains("Usage: kf \(command)") && long.output.contains("Examples:"), "\(long)")
-                #expect(try await kf.run(["help"] + words).output == long.output)
+                #expect(try await kf.run(["help"] + words + ["all"]).output == long.output)
                 let options = long.outputLines.prefix { $0 != "Examples:" }
                 #expect(options.allSatisfy { $0.count <= 80 }, "\(command)")
             }
         }
 
+        @Test("Help on a command with many options is read by groups", arguments: ["fetch", "prefetch"])
+        func groups(command: String) async throws {
+            let survey = try await kf.run("help", command)
+            let lines = survey.outputLines.prefix { $0 != "Examples:" }
+            #expect(survey.outputLines.count <= 50 && lines.allSatisfy { $0.count <= 80 }, "\(survey)")
+            let named = lines.compactMap { $0.firstMatch(of: /^  ([a-z]+) +-/)?.1 }.map(String.init)
+            #expect(named.count >= 5, "\(survey)")
+            var explained = 0
+            for group in named {
+                let page = try await kf.run("help", command, group)
+                #expect(page.status == 0, "\(page)")
+                explained += page.outputLines.count { $0.hasPrefix("  -") || $0.hasPrefix("      --") }
+            }
+            let all = try await kf.run("help", command, "all").outputLines
+            #expect(all.count { $0.hasPrefix("  -") || $0.hasPrefix("      --") } == explained)
+            let unknown = try await kf.run("help", command, "nothing")
+            #expect(unknown.status == 2 && unknown.errors.contains("has the parts all, "), "\(unknown)")
+        }
+
         @Test("The help of an option takes at most two lines")
         func short() async throws {
             for command in try await commands() {
-                let long = try await kf.run(["help"] + command.split(separator: " ").map(String.init))
+                let long = try await kf.run(["help"] + command.split(separator: " ").map(String.init) + ["all"])
                 var lines = 0
                 for line in long.outputLines.drop(while: { !$0.hasSuffix(":") }).prefix(while: { $0 != "Examples:" }) {
                     // The names of the option take a line of their own when they are long.

@@ -18,6 +18,61 @@ extension EndToEnd {
             #expect(result.status == 0, "\(result)")
         }
 
+        @Test("Option --base-url completes the relative URLs of a list")
+        func baseURL() async throws {
+            try kf.home.write("list", "png/grey.png\n../png/rgb.png?x\n\(server.url("jpeg/grey.jpg"))\n/png/grey.png\n")
+            let result = try await kf.run("prefetch", "list", "--base-url", server.url("png/index.html"))
+            #expect(result.status == 1, "\(result)")
+            let paths = try await server.requests().map(\.path)
+            #expect(Set(paths) == ["/png/png/grey.png", "/png/rgb.png?x", "/jpeg/grey.jpg", "/png/grey.png"])
+            let secret = try await kf.run("prefetch", "list", "--base-url", "http://a:b@127.0.0.1/")
+            #expect(secret.status == 2 && secret.errors.contains("without a password"), "\(secret)")
+            let without = try await kf.run("prefetch", "list")
+            #expect(without.errors.contains("--base-url completes relative URLs"), "\(without)")
+            let kept = ["cache", "clean", "--keep-list", "list", "--base-url", server.url("png/index.html")]
+            #expect(try await kf.run(kept + ["--dry-run", "-v"]).output.contains("grey.png") == false)
+        }
+
+        @Test(
+            "Tables of other programs are named, with what makes a list of them",
+            arguments: [
+                ("a.parquet", "PAR1\u{15}\u{4}", "it is a Parquet file; duckdb -c"),
+                ("a.xlsx", "PK\u{3}\u{4}\n[Content_Types].xml", "a workbook of Excel; duckdb -c \"INSTALL excel"),
+                ("a.zip", "PK\u{3}\u{4}\n", "it is a zip file"),
+            ])
+        func foreign(name: String, content: String, message: String) async throws {
+            try kf.home.write("\(name)", content)
+            let result = try await kf.run("prefetch", name)
+            #expect(result.status == 2 && result.errors.contains(message), "\(result)")
+        }
+
+        @Test("Option --print chooses the paths on standard output")
+        func printed() async throws {
+            try kf.home.write("list", "\(server.url("png/grey.png"))\n\(server.url("png/rgb.png"))\n")
+            #expect(try await kf.run("prefetch", "list", "-P", "out", "--print", "written").outputLines.count == 2)
+            try FileManager.default.removeItem(at: kf.home.path("out/rgb.png"))
+            for (choice, paths) in [
+                ("written", ["out/rgb.png"]), ("none", []), ("all", ["out/grey.png", "out/rgb.png"]),
+            ] {
+                let result = try await kf.run("prefetch", "list", "-P", "out", "--print", choice)
+                #expect(result.outputLines.sorted() == paths && result.errors.contains(" unchanged, in "), "\(result)")
+            }
+        }
+
+        @Test("Option --skip-invalid passes over lines of a keep-list that are no URLs")
+        func skipInvalid() async throws {
+            #expect(try await kf.run("fetch", server.url("png/grey.png"), server.url("png/rgb.png")).status == 0)
+            try kf.home.write("list.csv", "url\nhttp://no host/\n\(server.url("png/grey.png"))\n")
+            let clean = ["cache", "clean", "--keep-list", "list.csv"]
+            let refused = try await kf.run(clean)
+            #expect(refused.status == 2 && refused.errors.contains("line 2: http://no host/: "), "\(refused)")
+            let skipped = try await kf.run(clean + ["--skip-invalid", "-v"])
+            #expect(skipped.status == 0 && skipped.errors.contains("line 2: skipped: http://no host/"), "\(skipped)")
+            #expect(kf.cachedObjects().count == 1)
+            let empty = try await kf.run("cache", "clean", "--all", "--yes", "--skip-invalid")
+            #expect(empty.status == 2 && empty.errors.contains("--skip-invalid needs --keep-list"), "\(empty)")
+        }
+
         @Test("List formats follow file names, also when compressed")
         func formats() async throws {
             let url = server.url("png/grey.png")

@@ -47,7 +47,12 @@ extension EndToEnd {
             "OutputTests": ["safe-names", "create-dirs", "no-clobber", "output-dir", "remote-name"],
             "PrefetchControlTests": ["deadline", "failures", "max-failures", "max-per-host", "rate"],
             "PrefetchExportTests": ["name"],
-            "ListCommandTests": ["allow-local", "input-format", "shard", "shard-by", "url-column"],
+            "PruneOutputTests": ["prune-output"],
+            "AnnotationTests": ["annotations"],
+            "MixedFolderTests": ["undecoded"],
+            "ListCommandTests": [
+                "allow-local", "base-url", "print", "skip-invalid", "input-format", "shard", "shard-by", "url-column",
+            ],
             "StrangerListTests": ["headers-column", "key-column", "name-column", "process-column"],
             "PrefetchProgressTests": ["progress"],
             "RemoteListingTests": ["remote"],

@@ -12,7 +12,9 @@ extension EndToEnd {
         }
 
         /// Every block that is marked as one, with the line above it.
-        static let recipes: [Recipe] = ["README.md", "Sources/KFCore/KFCore.docc/Driving.md"].flatMap { name in
+        static let recipes: [Recipe] = [
+            "README.md", "Sources/KFCore/KFCore.docc/Recipes.md", "Sources/KFCore/KFCore.docc/Driving.md",
+        ].flatMap { name in
             let text = (try? String(contentsOf: PackageRoot.url.appending(path: name), encoding: .utf8)) ?? ""
             return text.components(separatedBy: "```sh recipe\n").adjacent.map { before, behind in
                 let lines = before.split(separator: "\n")
@@ -49,8 +51,8 @@ extension EndToEnd {
             }
         }
 
-        @Test("The README has at least ten recipes")
-        func count() { #expect(Self.recipes.count >= 10) }
+        @Test("The articles have at least fifteen recipes")
+        func count() { #expect(Self.recipes.count >= 15) }
 
         @Test("Each recipe works when pasted", arguments: recipes)
         func works(recipe: Recipe) async throws {
@@ -67,6 +69,17 @@ extension EndToEnd {
             }
             #expect(complaints.allSatisfy(isMissing), "\(result)")
             try await check(recipe, result)
+        }
+
+        @Test("Nothing is left to make after the recipe for make")
+        func makefile() async throws {
+            let article = PackageRoot.url.appending(path: "Sources/KFCore/KFCore.docc/Recipes.md")
+            let text = try String(contentsOf: article, encoding: .utf8)
+            let recipe = try #require(text.components(separatedBy: "```make recipe\n").dropFirst().first)
+            try kf.home.write("work/Makefile", recipe.components(separatedBy: "```")[0])
+            let result = try await kf.script(
+                "make site && make -q site && touch photos/a.jpg && ! make -q site && make site && make -q site")
+            #expect(result.status == 0, "\(result)")
         }
 
         /// That it did what its title says.
@@ -88,6 +101,16 @@ extension EndToEnd {
                 for words in ["3 uploaded", "3 from the remote"] { #expect(result.errors.contains(words), "\(result)") }
             } else if recipe.script.contains("KF_CACHE_DIR") {
                 #expect(count(".kf-cache/v1/objects/", ".jpg") == 2 && result.output.hasPrefix("key=images-"))
+            } else if recipe.script.contains("--prune-output") {
+                #expect(count("mirror/") == 3 && count("thumbs/", "-small.jpg") == 3, "\(files)")
+                #expect(count("thumbs/", "-large.jpg") == 3, "\(files)")
+                let changed = try String(contentsOf: kf.home.path("work/changed.txt"), encoding: .utf8)
+                #expect(changed.split(separator: "\n").count == 3, "\(changed)")
+                let report = try String(contentsOf: kf.home.path("work/report.txt"), encoding: .utf8)
+                #expect(report.contains("gone.jpg: response 404") && report.contains("3 files written"), "\(report)")
+            } else if recipe.script.contains("report.txt") {
+                let report = try String(contentsOf: kf.home.path("work/report.txt"), encoding: .utf8)
+                #expect(report.hasPrefix("urls.txt:6: ") && report.contains("gone.jpg: response 404"), "\(report)")
             } else if recipe.script.contains("thumbs") {
                 #expect(files.contains("site/thumbs/a.webp") && files.contains("site/thumbs/sub/b.webp"), "\(files)")
             } else if recipe.script.contains("--widths") {

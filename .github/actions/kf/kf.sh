@@ -84,59 +84,30 @@ add_options() {
 }
 
 prefetch() {
-    local words=(prefetch "$IN_LIST" --json) status=0 run errors summary
+    local words=(prefetch "$IN_LIST" --json --annotations github) status=0 run errors summary
     # A restored cache may have been altered: what is accepted by its hash is hashed again.
     [[ $(lock) == /dev/null ]] || words+=(--lock "$(lock)" --frozen --verify)
+    [[ $IN_ALLOW_FAILURES != true ]] || words+=(--allow-failures)
     add_options
     run=$(mktemp "$RUNNER_TEMP/kf-run-XXXXXX") errors=$(mktemp "$RUNNER_TEMP/kf-run-XXXXXX")
     kf "${words[@]}" 2>&1 >"$run" | tee "$errors" || status=${PIPESTATUS[0]}
     summary=$(grep '^{"schema":1,"summary":true,' "$run" | tail -n 1 || true)
     number() { grep -o "\"$1\":[0-9]*" <<<"$summary" | head -n 1 | cut -d : -f 2 || true; }
-    local name text="" changed=false
+    local name text=""
     for name in fetched derived revalidated from_remote cached failed filtered opted_out cancelled not_tried; do
         local count
         count=$(number "$name")
         case $name in fetched | cached | failed) ;; *) [[ ${count:-0} -gt 0 ]] || continue ;; esac
         text+="${text:+, }${count:-0} ${name//_/ }"
-        case $name in fetched | derived | revalidated | from_remote) [[ ${count:-0} -eq 0 ]] || changed=true ;; esac
     done
     {
         echo "status=$status"
-        echo "problem=$(tail -n 1 "$errors")"
+        echo "problem=$(grep -v '^::' "$errors" | tail -n 1 || true)"
         echo "fetched=$(number fetched | grep . || echo 0)"
         echo "failed=$(number failed | grep . || echo 0)"
-        echo "changed=$changed"
+        echo "changed=$(grep -o '"changed":true' <<<"$summary" | cut -d : -f 2 || true)"
     } >>"$GITHUB_OUTPUT"
     echo "kf: $text" | tee -a "$GITHUB_STEP_SUMMARY"
-    annotate <"$run"
-}
-
-# Prints a command for each of the first failures, which shows it at its line of the list. A line of JSON has no line feed,
-# so that a server's text cannot begin a command of its own.
-annotate() {
-    local level=error
-    [[ $IN_ALLOW_FAILURES != true ]] || level=warning
-    awk -v level="$level" '
-        function decoded(text) {
-            gsub(/\\\\/, "\001", text); gsub(/\\"/, "\"", text); gsub(/\\\//, "/", text); gsub(/\001/, "\\", text)
-            gsub(/%/, "%25", text)
-            return text
-        }
-        # The text of the first string in a part of the line.
-        function string(part) { match(part, /:"([^"\\]|\\.)*"/); return decoded(substr(part, RSTART + 2, RLENGTH - 3)) }
-        !match($0, /^\{"schema":1,"source":"([^"\\]|\\.)*",/) { next }
-        {
-            rest = substr($0, RLENGTH + 1)
-            if (!match(rest, /^"list":"([^"\\]|\\.)*","line":[0-9]+/)) next
-            place = substr(rest, 1, RLENGTH)
-            if (!match(rest, /"error":\{"code":[0-9]+,"reason":"[A-Za-z0-9]*","message":"([^"\\]|\\.)*"/)) next
-            message = substr(rest, RSTART, RLENGTH)
-            sub(/.*"reason":"[A-Za-z0-9]*",/, "", message)
-            list = string(place); gsub(/:/, "%3A", list); gsub(/,/, "%2C", list)
-            sub(/.*:/, "", place)
-            text = "::" level " file=" list ",line=" place "::" substr(string(message), 1, 500)
-            if (!(text in seen) && count < 50) { seen[text]; count++; print text }
-        }'
 }
 
 report() {

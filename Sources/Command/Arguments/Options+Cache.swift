@@ -54,7 +54,7 @@ extension Options {
                 return .expirationTime(.seconds(Double(milliseconds) / 1000))
             }
         },
-        byDefault: "cache-time", help: "Freshness after each use: renewed (cache-time), TIME, or unchanged (none)")
+        byDefault: "none", help: "Freshness after each use: unchanged (none), renewed (cache-time), or TIME")
     static let ignoreQuery = Option(
         "ignore-query", .cache, .flag, decidesEntry: true,
         help: "Treat URLs that differ only in their query string as one image")
@@ -187,7 +187,8 @@ extension Options {
 
     static let cleaning: [OptionSpec] =
         [all.spec] + selecting + [
-            keepList.spec, keepLock.spec, keptFormat.spec, keptURLColumn.spec, keptKeyColumn.spec, keptIgnoreQuery.spec,
+            keepList.spec, keepLock.spec, skipInvalid.spec, keptFormat.spec, keptURLColumn.spec, keptBaseURL.spec,
+            keptKeyColumn.spec, keptIgnoreQuery.spec,
             keptKeyIgnore.spec, targetSize.spec, dryRun.spec, yes.spec,
         ]
     static let all = Option(
@@ -195,6 +196,9 @@ extension Options {
     static let keepList = Option(
         "keep-list", .removal, value: "FILE", .each(.text(needs: "a list")), commandLineAlone: true,
         help: "Remove what is selected, or else everything, except the images that this list names")
+    static let skipInvalid = Option(
+        "skip-invalid", .removal, .flag, commandLineAlone: true,
+        help: "Skip lines of --keep-list that are not URLs, with a warning")
     static let keepLock = Option(
         "keep-lock", .removal, value: "FILE", .each(.text(needs: "a lock of images")), commandLineAlone: true,
         help: "The same for a lock (images.lock)")
@@ -259,6 +263,7 @@ extension Options {
 extension Options {
     static let keptFormat = onCommandLine(inputFormat, help: "Format of the kept lists")
     static let keptURLColumn = onCommandLine(urlColumn, help: "Column or member of the kept lists with the URLs")
+    static let keptBaseURL = onCommandLine(baseURL, help: "Complete relative URLs of the kept lists with this one")
     static let keptKeyColumn = onCommandLine(keyColumn, help: "Column or member of the kept lists with cache keys")
     static let keptIgnoreQuery = onCommandLine(ignoreQuery, help: "Keep what prefetch --ignore-query stored")
     static let keptKeyIgnore = onCommandLine(keyIgnore, help: "Keep what prefetch --key-ignore PARAM stored")
@@ -286,6 +291,7 @@ extension Options {
             onCommandLine(keepList, .selection, help: "Only the images that this list names, and the arguments").spec,
             pushedLock.spec, onCommandLine(inputFormat, .selection, help: "Format of the lists").spec,
             onCommandLine(urlColumn, .selection, help: "Column or member of the lists with the URLs").spec,
+            onCommandLine(baseURL, .selection, help: "Complete relative URLs of the lists with this one").spec,
             onCommandLine(keyColumn, .selection, help: "Column or member of the lists with cache keys").spec,
             onCommandLine(ignoreQuery, .selection, help: "Also what prefetch --ignore-query stored").spec,
             onCommandLine(keyIgnore, .selection, help: "Also what prefetch --key-ignore PARAM stored").spec,

@@ -3,7 +3,7 @@ import KFCore
 /// Processors, formats, and the limits of decoding.
 extension Options {
     static let processing: [OptionSpec] = [
-        variant.spec, widths.spec, process.spec, format.spec, quality.spec, speed.spec, background.spec,
+        variant.spec, widths.spec, process.spec, format.spec, quality.spec, speed.spec, background.spec, undecoded.spec,
         firstFrame.spec,
         srgb.spec, keepMetadata.spec, stripMetadata.spec, lenient.spec, maxPixels.spec, maxMemory.spec,
         maxProcessTime.spec,
@@ -66,6 +66,11 @@ extension Options {
             Color(text).flatMap { $0.alpha == 255 ? $0 : nil }
         },
         help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a CSS name")
+    /// What becomes of an image that kf cannot decode and a processor or a format is for.
+    enum Undecoded: String, CaseIterable { case fail, copy }
+    static let undecoded = Option<Undecoded>(
+        "undecoded", .processing, .choice(default: .fail),
+        help: "Where -p or -f meets a format that is not decoded (SVG): fail, or copy it")
     static let placeholder = Option<ImagePlaceholder?>(
         "placeholder", .processing, value: "KIND",
         .choice({ ImagePlaceholder.allCases.map(\.rawValue) }, default: nil, nil) { ImagePlaceholder(rawValue: $0) },

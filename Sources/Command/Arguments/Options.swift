@@ -82,6 +82,10 @@ extension Options {
         "srcset-sizes", .output, value: "SIZES", .number(default: "100vw", .text),
         help: "The width that a picture has in the page, as the attribute sizes has it")
 
+    static let pruneOutput = Option(
+        "prune-output", .output, .flag, excludes: [shards.name, shard.name], commandLineAlone: true,
+        help: "Remove copies that an earlier such run wrote to --output-dir and this list does not name")
+
     static let archives: [OptionSpec] = [shards.spec, shardSize.spec, captionColumn.spec]
 
     static let shards = Option<String?>(
@@ -101,7 +105,8 @@ extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
         hashColumn.spec, altColumn.spec,
-        allowLocal.spec, shard.spec, shardBy.spec, prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
+        baseURL.spec, allowLocal.spec, shard.spec, shardBy.spec, pruneOutput.spec, printed.spec, annotations.spec,
+        prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
         maxFailures.spec,
     ]
 
@@ -123,6 +128,13 @@ extension Options {
     static let altColumn = Option<String?>(
         "alt-column", .lists, value: "NAME", .one(.text(needs: "a column's name")),
         help: "Column with the texts that --srcset puts into alt")
+    static let baseURL = Option<RequestURL?>(
+        "base-url", .lists, value: "URL",
+        .one("an http or https URL without a password") { text in
+            guard let url = try? RequestURL(text), url.credentials == nil else { return nil }
+            return url
+        },
+        help: "Complete relative URLs of lists with this one, as a page would")
     static let allowLocal = Option("allow-local", .lists, .flag, help: "Accept paths and file: URLs from lists")
     static let shard = Option<ListShard?>(
         "shard", .lists, value: "I/N",
@@ -135,6 +147,14 @@ extension Options {
     static let shardBy = Option<ListShard.Criterion>(
         "shard-by", .lists, .choice(default: .key),
         help: "What parts the lists: key gives equal parts, host gives each host to one machine")
+    /// The copies whose paths standard output has.
+    enum Printed: String, CaseIterable { case all, written, none }
+    static let printed = Option<Printed>(
+        "print", .lists, .choice(default: .all), excludes: [json.name],
+        help: "Which paths of copies to print: all, those written anew, or none")
+    static let annotations = Option<Annotations.Choice>(
+        "annotations", .lists, .choice(default: .auto),
+        help: "Show failures at the lines of the list; auto does so under GITHUB_ACTIONS")
     static let prefetchDryRun = Option(
         "dry-run", .lists, .flag,
         help: "Print a state for each line (hit, stale, missing, invalid, left_out), and fetch nothing")

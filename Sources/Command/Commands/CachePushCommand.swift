@@ -25,7 +25,7 @@ struct CachePushCommand: Sendable {
             var (selected, status) = (noted.selection, noted.status)
             var keys: Set<String>?
             if let listed {
-                do throws(KingfisherError) { keys = try await listed.keys() } catch {
+                do throws(KingfisherError) { keys = try await listed.keys(common) } catch {
                     Terminal.printFailure("kf: \(listed.option): \(Terminal.visible(error.message))")
                     return .usage
                 }

@@ -53,7 +53,8 @@ struct CacheCleanCommand: Sendable {
             }
             var selected = CacheSelection()
             if let keepList {
-                do throws(KingfisherError) { selected.keys = KeyChoice(except: try await keepList.keys()) } catch {
+                do throws(KingfisherError) { selected.keys = KeyChoice(except: try await keepList.keys(common)) } catch
+                {
                     // Without all names of the list, images that it names would be removed.
                     Terminal.printFailure(
                         "kf: \(keepList.option): \(Terminal.visible(error.message)); nothing is removed")

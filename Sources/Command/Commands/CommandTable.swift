@@ -85,7 +85,7 @@ enum CommandTable {
                 + "keeps its mode.",
             copies, remotes, failingRemotes, limits, secrets,
         ],
-        essential: "url-column output-dir name variant quality dry-run results failures json help"
+        essential: "url-column output-dir process dry-run results failures jobs cache-dir json quiet help"
     ) { (arguments) throws(UsageError) in try PrefetchCommand(arguments).run() }
 
     private static let config = CommandSpec(

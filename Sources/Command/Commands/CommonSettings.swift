@@ -101,6 +101,11 @@ extension KingfisherError {
         if reasonName == "diskIsFull" {
             return "kf cache clean --max-size SIZE makes room, and --store none goes without the cache"
         }
+        if case .processorError(reason: .processingFailed(_, let detail)) = self,
+            detail.hasSuffix("no background colour is set")
+        {
+            return "--background COLOUR sets one"
+        }
         return isExpiredImage ? "use --offline to serve it" : nil
     }
 }

@@ -40,9 +40,14 @@ enum Destination: Sendable {
             throw UsageError(message: "--caption-column needs --shards")
         }
         if let directory {
+            let record = try arguments[Options.pruneOutput] ? OutputRecord(directory: directory) : nil
             self = .directory(
-                ImageExporter(directory: directory, template: template, forms: forms, options: options))
+                ImageExporter(
+                    directory: directory, template: template, forms: forms, options: options, record: record))
             return
+        }
+        if arguments.isOnCommandLine(Options.pruneOutput) {
+            throw UsageError(message: "--prune-output needs --output-dir")
         }
         if arguments.isOnCommandLine(Options.name) { throw UsageError(message: "--name needs --output-dir or -O") }
         guard let file else {

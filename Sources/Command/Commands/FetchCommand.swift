@@ -168,7 +168,8 @@ struct FetchCommand: Sendable {
             $0.counts.filtered.load(ordering: .relaxed)
         },
         JSONField("opted_out", nil) { $0.counts.optedOut.load(ordering: .relaxed) },
-        RetrievalSettings.evicted { $0.cache }, RetrievalSettings.lockCounts { $0.lock },
+        RetrievalSettings.changed { $0.cache }, RetrievalSettings.evicted { $0.cache },
+        RetrievalSettings.lockCounts { $0.lock },
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
 

@@ -81,6 +81,42 @@ enum HelpText {
             """
     }
 
+    /// The number of options above which help is read part by part.
+    private static let most = 60
+
+    /// Help as `kf help COMMAND [PART]` prints it: `all`, the options of a group, or without a part what there is.
+    static func text(for command: CommandSpec, part: ArraySlice<String>) throws(UsageError) -> String {
+        let groups = groups(command.options)
+        guard let name = part.first else { return command.options.count > most ? survey(command) : text(for: command) }
+        if part.count == 1, name == "all" { return text(for: command) }
+        guard part.count == 1, let group = groups.first(where: { $0.rawValue.lowercased() == name }) else {
+            let parts = Suggestion.list(["all"] + groups.map { $0.rawValue.lowercased() }, last: "and")
+            throw UsageError(message: "'kf help \(command.name)' has the parts \(parts)")
+        }
+        return ([usage(command), ""] + options(command.options.filter { $0.group == group })).joined(separator: "\n")
+    }
+
+    /// The names of all options by their groups, on one screen.
+    private static func survey(_ command: CommandSpec) -> String {
+        let rows = groups(command.options).map { group in
+            let names = command.options.filter { $0.group == group }.map { option in
+                (option.short.map { "-\($0), " } ?? "") + "--\(option.name)"
+            }
+            return (group.rawValue.lowercased(), names.joined(separator: " "))
+        }
+        let parts = [
+            TextColumns.wrapped(command.summary + "."), [usage(command), ""],
+            TextColumns.rows(rows.map { (left: $0.0, right: $0.1) }, leftWidth: 12),
+            ["", "'kf help \(command.name) \(rows.first?.0 ?? "all")' explains the options of one group, and so on;"],
+            [
+                "'kf help \(command.name) all' explains everything, 'kf \(command.name) -h' the usual ones.", "",
+                "Examples:",
+            ],
+            command.examples().map { "  \($0)" },
+        ]
+        return parts.joined().joined(separator: "\n")
+    }
+
     /// Long help (`--help`): everything.
     static func text(for command: CommandSpec) -> String {
         var parts = TextColumns.wrapped(command.summary + ".") + ["", usage(command)]

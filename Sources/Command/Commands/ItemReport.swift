@@ -219,6 +219,9 @@ struct ItemReport: Sendable {
     /// The file that has the image; nil for one that was left as it was.
     var output: String? { left == nil ? copy?.path : nil }
 
+    /// Whether the file of ``output`` was written.
+    var isNew: Bool { copy?.state == .written }
+
     /// A file that existed in the output's place and was left as it is.
     private var left: String? { copy?.state == .left ? copy?.path : nil }
 

@@ -9,20 +9,23 @@ struct ListedImages: Sendable {
     private let locks: [String]
     private var lists = ListOptions()
     private var request = RequestOptions()
+    private let skipsInvalid: Bool
 
     /// Nil without either.
     init?(_ arguments: ParsedArguments, locks lockOption: Option<[String]>) throws(UsageError) {
         paths = try arguments[Options.keepList]
         locks = try arguments[lockOption]
+        skipsInvalid = try arguments[Options.skipInvalid]
         option = "--\(paths.isEmpty ? lockOption.spec.name : Options.keepList.spec.name)"
         let specs = [
-            Options.keptFormat.spec, Options.keptURLColumn.spec, Options.keptKeyColumn.spec,
+            Options.keptFormat.spec, Options.keptURLColumn.spec, Options.keptKeyColumn.spec, Options.keptBaseURL.spec,
             Options.keptIgnoreQuery.spec, Options.keptKeyIgnore.spec,
         ]
         if paths.isEmpty {
             if let spec = specs.first(where: { arguments.setting(of: $0) != nil }) {
                 throw UsageError(message: "--\(spec.name) says how to read a list; it needs --keep-list")
             }
+            if skipsInvalid { throw UsageError(message: "--skip-invalid needs --keep-list") }
             if locks.isEmpty { return nil }
             return
         }
@@ -37,14 +40,24 @@ struct ListedImages: Sendable {
         lists.format = try arguments[Options.keptFormat]
         lists.urlColumn = try arguments[Options.keptURLColumn]
         lists.keyColumn = try arguments[Options.keptKeyColumn]
+        lists.baseURL = try arguments[Options.keptBaseURL]
         lists.allowsLocal = true
         request.ignoresQuery = try arguments[Options.keptIgnoreQuery]
         request.ignoredParameters = try arguments[Options.keptKeyIgnore]
     }
 
     /// Reads the lists and locks, and returns the keys that they name, at least one.
-    func keys() async throws(KingfisherError) -> Set<String> {
-        var keys = paths.isEmpty ? [] : try await PrefetchLists(paths: paths, options: lists).keys(for: request)
+    func keys(_ common: CommonSettings) async throws(KingfisherError) -> Set<String> {
+        let skip =
+            !skipsInvalid
+            ? nil
+            : { (item: PrefetchItem, error: KingfisherError) in
+                let place = "\(item.list == "-" ? "standard input" : item.list): line \(item.line)"
+                common.warn(
+                    "\(place): skipped: \(RequestURL.redacted(String(item.text.prefix(200)))): \(error.message)")
+            }
+        var keys =
+            paths.isEmpty ? [] : try await PrefetchLists(paths: paths, options: lists).keys(for: request, skip: skip)
         for lock in locks { keys.formUnion(try ImageLock.images(of: lock).map(\.url)) }
         guard !keys.isEmpty else {
             throw .sourceError(

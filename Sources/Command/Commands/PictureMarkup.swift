@@ -48,12 +48,14 @@ struct PictureMarkup {
 
     /// Returns the `<picture>`. `sizes` are those of the attribute: the picture's width in the page.
     func html(sizes: String) -> String {
-        var text = "<picture>\n"
+        // What is not decoded has no other sizes and formats.
+        let isAlone = sets.count == 1 && sets[0].count == 1 && !main.facts.format.isDecodable
+        var text = isAlone ? "" : "<picture>\n"
         for files in sets.dropLast() {
             text += "  <source type=\"\(Self.mediaType(files[0].facts.format))\"\(candidates(files, sizes))>\n"
         }
         let fallback = sets[sets.count - 1]
-        text += "  <img src=\"\(HTMLText.attribute(main.url))\""
+        text += (isAlone ? "" : "  ") + "<img src=\"\(HTMLText.attribute(main.url))\""
         if fallback.count > 1 { text += candidates(fallback, sizes) }
         if let width = main.facts.width, let height = main.facts.height {
             text += " width=\"\(width)\" height=\"\(height)\""
@@ -68,7 +70,7 @@ struct PictureMarkup {
         case let hash?: text += " data-thumbhash=\"\(hash)\""
         case nil: break
         }
-        return text + ">\n</picture>\n"
+        return text + (isAlone ? ">\n" : ">\n</picture>\n")
     }
 
     /// The attributes `srcset` and, where files are chosen by their width, `sizes`.

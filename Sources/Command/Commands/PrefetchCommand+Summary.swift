@@ -43,11 +43,13 @@ extension PrefetchCommand {
             $0.report.progress.written
         },
         JSONField("unchanged", nil) { $0.report.progress.unchanged },
+        JSONField.ifPresent("pruned", "With --prune-output: the files that were removed.") { $0.pruned },
         JSONField("bytes", "The bytes that were fetched from origins, and the duration of the run.") {
             $0.report.progress.bytes
         },
         JSONField("seconds", nil) { $0.elapsed },
-        RetrievalSettings.evicted { $0.cache }, RetrievalSettings.lockCounts { $0.lock },
+        RetrievalSettings.changed { $0.cache }, RetrievalSettings.evicted { $0.cache },
+        RetrievalSettings.lockCounts { $0.lock },
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
 }

@@ -17,6 +17,8 @@ struct PrefetchCommand: Sendable {
     private let tags: TagWriter?
     /// The column of the texts for `--srcset`.
     private let altColumn: String?
+    private let printed: Options.Printed
+    private let annotations: Annotations?
 
     /// `pulls`: the images come from remotes alone.
     init(_ arguments: ParsedArguments, pulls: Bool = false) throws(UsageError) {
@@ -42,6 +44,8 @@ struct PrefetchCommand: Sendable {
         try settings.checkOnFailure(destination)
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
         altColumn = try arguments[Options.altColumn]
+        printed = try arguments[Options.printed]
+        annotations = isDryRun ? nil : try Annotations(arguments)
         options.copyColumns = destination.columns + [altColumn].compactMap(\.self)
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
         for path in paths where path.contains("://") || ImageFolder.isFolder(path) {
@@ -67,6 +71,7 @@ struct PrefetchCommand: Sendable {
         options.headersColumn = try arguments[Options.headersColumn]
         options.processColumn = try arguments[Options.processColumn]
         options.hashColumn = try arguments[Options.hashColumn]
+        options.baseURL = try arguments[Options.baseURL]
         options.allowsLocal = try arguments[Options.allowLocal]
         options.shard = try arguments[Options.shard]
         if options.shard == nil, arguments.isOnCommandLine(Options.shardBy) {
@@ -112,7 +117,9 @@ struct PrefetchCommand: Sendable {
             return .someFailed
         }
         if isDryRun {
-            return PrefetchDryRunCommand(common: common, settings: settings, checks: checks, place: place).run(lists)
+            return PrefetchDryRunCommand(
+                common: common, settings: settings, checks: checks, exporter: destination.exporter, place: place
+            ).run(lists)
         }
         let waits = WaitReport(common)
         let manager = settings.manager(common, waits)
@@ -173,8 +180,25 @@ struct PrefetchCommand: Sendable {
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
         status.raise(to: settings.finishLock(common, hadItems: report.progress.finished > 0, isWhole: isWhole))
         settings.forgive(&status)
-        summarize((report, start.duration(to: .now), manager.cache, settings.lock), status)
+        let pruned = destination.exporter.flatMap { Self.prune($0, manager.cache, common, isWhole: isWhole, &status) }
+        summarize((report, start.duration(to: .now), manager.cache, settings.lock, pruned), status)
         return status
+    }
+
+    /// Removes what the list no longer names, for `--prune-output`, and returns the paths; nil without it.
+    static func prune(
+        _ exporter: ImageExporter, _ cache: ImageCache, _ common: CommonSettings, isWhole: Bool, dryRun: Bool = false,
+        _ status: inout ExitStatus
+    ) -> [String]? {
+        do throws(KingfisherError) {
+            guard let pruning = try exporter.prune(in: cache, isWhole: isWhole, dryRun: dryRun) else { return nil }
+            if let obstacle = pruning.obstacle { common.warn("--prune-output: nothing is removed: \(obstacle)") }
+            return pruning.removed
+        } catch {
+            common.report(error, for: "--prune-output")
+            status.raise(to: .cacheFailed)
+            return nil
+        }
     }
 
     /// The seconds that a run may take to end after the second signal.
@@ -236,6 +260,7 @@ struct PrefetchCommand: Sendable {
             return .cacheFailed
         }
         let overlay = settings.variants.indices.lazy.compactMap { settings.overlay(of: $0, missedBy: error) }.first
+        annotations?.add(error, at: outcome.item)
         common.report(
             error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))", about: overlay)
         return error.status
@@ -249,7 +274,11 @@ struct PrefetchCommand: Sendable {
         let needsReports = common.json || output.hasRows
         let reports = needsReports || isTold ? reports(outcome) : []
         var lines: [String] = []
-        if common.json { lines = reports.map(\.json) } else if isTold { lines = reports.compactMap(\.output) }
+        if common.json {
+            lines = reports.map(\.json)
+        } else if isTold, printed != .none {
+            lines = reports.compactMap { printed == .all || $0.isNew ? $0.output : nil }
+        }
         output.take(outcome.item, lines: lines, reports, hasFailed: outcome.error.map { !$0.isLeftOut } ?? false)
         if isTold { for report in reports { report.warn(common, of: RequestURL.redacted(outcome.item.text)) } }
     }
@@ -325,11 +354,13 @@ struct PrefetchCommand: Sendable {
         }
     }
 
-    typealias Summary = (report: PrefetchReport, elapsed: Duration, cache: ImageCache, lock: LockedRun?)
+    typealias Summary = (
+        report: PrefetchReport, elapsed: Duration, cache: ImageCache, lock: LockedRun?, pruned: [String]?
+    )
 
     private func summarize(_ summary: Summary, _ status: ExitStatus) {
         Session.current.messages.finish()
-        let (report, elapsed, cache, _) = summary
+        let (report, elapsed, cache, _, pruned) = summary
         let progress = report.progress
         if common.json {
             Terminal.print(JSONObject(summary: summary, Self.summary, status: status).json)
@@ -354,9 +385,11 @@ struct PrefetchCommand: Sendable {
         if progress.written + progress.unchanged > 0 {
             parts += ["\(EntryText.count(progress.written, "file")) written", "\(progress.unchanged) unchanged"]
         }
+        if let pruned, !pruned.isEmpty { parts.append("\(pruned.count) removed") }
         let lists = report.brokenLists + report.unreadLists
         let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
         Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
         if let remote = cache.remoteCounts { Terminal.printError("kf: remote: \(remote.summary)") }
+        if common.verbose { Terminal.printError("kf: the cache has \(cache.hasChanged ? "" : "not ")changed") }
     }
 }

@@ -6,6 +6,8 @@ struct PrefetchDryRunCommand: Sendable {
     let settings: RetrievalSettings
     /// Whether a missing image makes the command fail.
     let checks: Bool
+    /// The exporter whose copies the run would prune.
+    let exporter: ImageExporter?
     /// Returns the text that names the line of an item.
     let place: @Sendable (PrefetchItem) -> String
 
@@ -21,11 +23,17 @@ struct PrefetchDryRunCommand: Sendable {
         let run = PrefetchDryRun(manager: manager, forms: forms, lock: settings.lock)
         let start = ContinuousClock.now
         var (counts, status) = Blocking.wait { await look(run, lists) }
+        let isWhole = status == .success && !Terminal.isClosed
+        let pruned = exporter.flatMap {
+            PrefetchCommand.prune($0, manager.cache, common, isWhole: isWhole, dryRun: true, &status)
+        }
+        if !common.json, !common.quiet { pruned?.forEach { Terminal.print("prune\t\(Terminal.visible($0))") } }
         manager.shutdownNow()
         Session.current.messages.finish()
         if checks, counts[.missing] != nil || counts[.invalid] != nil { status.raise(to: .someFailed) }
         if common.json {
-            Terminal.print(JSONObject(summary: (counts, start.duration(to: .now)), Self.summary, status: status).json)
+            Terminal.print(
+                JSONObject(summary: (counts, start.duration(to: .now), pruned), Self.summary, status: status).json)
         } else if !common.quiet, !counts.isEmpty || status != .usage {
             let leftOut = counts[.leftOut].map { ", \($0) left out" } ?? ""
             Terminal.printError(
@@ -45,6 +53,7 @@ struct PrefetchDryRunCommand: Sendable {
                 switch event {
                 case .found(let finding):
                     counts[finding.state, default: 0] += 1
+                    exporter?.note(finding.item)
                     print(finding)
                 case .brokenList(let error):
                     common.report(error, for: nil)
@@ -115,12 +124,13 @@ struct PrefetchDryRunCommand: Sendable {
         JSONField("expires", nil) { $0.form.expires?.seconds },
     ]
 
-    static let summary: [JSONField<(counts: Counts, elapsed: Duration)>] = [
+    static let summary: [JSONField<(counts: Counts, elapsed: Duration, pruned: [String]?)>] = [
         JSONField("hits", "The numbers of items in each state.") { $0.counts[.hit, default: 0] },
         JSONField("stale", nil) { $0.counts[.stale, default: 0] },
         JSONField("missing", nil) { $0.counts[.missing, default: 0] },
         JSONField("invalid", nil) { $0.counts[.invalid, default: 0] },
         JSONField("left_out", nil) { $0.counts[.leftOut, default: 0] },
+        JSONField.ifPresent("pruned", "With --prune-output: the files that would be removed.") { $0.pruned },
         JSONField("seconds", "The duration of the run.") { $0.elapsed },
     ]
 }

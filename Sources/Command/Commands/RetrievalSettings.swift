@@ -65,7 +65,9 @@ struct RetrievalSettings: Sendable {
         options.onlyFromCache = try arguments[Options.onlyFromCache] || pulls
         options.offline = try arguments[Options.offline]
         if let expiration = try arguments[Options.expire] { options.diskCacheExpiration = expiration }
-        if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
+        // Freshness runs from when the origin confirmed an image, or a nightly run would keep a changed one for ever.
+        options.diskCacheAccessExtendingExpiration = try arguments[Options.extend] ?? .none
+        options.memoryCacheAccessExtendingExpiration = options.diskCacheAccessExtendingExpiration
         if let policy = try arguments[Options.cachePolicy] { options.cachePolicy = policy }
         if let check = try Self.check(arguments) { options.check = check }
         options.revalidate = try arguments[Options.revalidate]
@@ -299,6 +301,14 @@ struct RetrievalSettings: Sendable {
         if case .failed = ending { return .cacheFailed }
         common.report(problem, for: nil)
         return .cacheFailed
+    }
+
+    /// The member of a summary that says whether a saved cache has become old.
+    static func changed<Record>(_ cache: @escaping @Sendable (Record) -> ImageCache) -> JSONField<Record> {
+        JSONField("changed", "Whether the cache holds an image, or the freshness of one, that it did not hold before.")
+        {
+            cache($0).hasChanged
+        }
     }
 
     /// The member of a summary for images that did not fit.

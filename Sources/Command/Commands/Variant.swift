@@ -14,17 +14,21 @@ struct Variant: Sendable {
 
     /// One image for each `--variant` or width in each format. Each chain follows the processors of `-p`.
     static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {
-        let encoding = try encoding(arguments)
+        var encoding = try encoding(arguments)
         let start = try arguments[Options.process].map { text throws(UsageError) in
             try chain(text, encoding, of: "")
         }
         var formats: [ImageFormat?] = []
         for format in try Self.formats(arguments) where !formats.contains(format) { formats.append(format) }
+        // A page has a picture with transparency as PNG beside WebP; of a single JPEG it is a mistake to tell.
+        if formats.count > 1 { encoding.transparentFormat = .png }
         if start?.serializer != nil, arguments.isOnCommandLine(Options.format) {
             throw UsageError(message: "-p ends in 'encode:', so -f has no effect; leave out one of them")
         }
         let widths = try arguments[Options.widths]
         let texts = try arguments[Options.variant] + widths
+        var unchanged = encoding
+        unchanged.copiesUndecoded = false
         var variants: [Variant] = []
         var usesFormats = false
         for text in texts.isEmpty ? [nil] : texts.map(Optional.some) {
@@ -56,7 +60,7 @@ struct Variant: Sendable {
                 add(
                     format,
                     format.map { FormatIndicatedCacheSerializer(format: $0, options: encoding) }
-                        ?? DefaultCacheSerializer(options: encoding))
+                        ?? DefaultCacheSerializer(options: start == nil && chain == nil ? unchanged : encoding))
             }
         }
         if arguments.isOnCommandLine(Options.format), !variants.isEmpty, !usesFormats {
@@ -82,6 +86,7 @@ struct Variant: Sendable {
         encoding.convertsToSRGB = try arguments[Options.srgb]
         encoding.keepsMetadata = try arguments[Options.keepMetadata]
         encoding.stripsMetadata = try arguments[Options.stripMetadata]
+        encoding.copiesUndecoded = try arguments[Options.undecoded] == .copy
         return encoding
     }
 

@@ -39,6 +39,9 @@ enum Terminal {
     /// Prints the reason of a failure, as `printError` does but in red.
     static func printFailure(_ line: String) { say(ColorChoice.failure(visible(line))) }
 
+    /// Prints a command for a program that reads standard error, which begins its line.
+    static func printCommand(_ line: String) { say(line) }
+
     /// Prints help, which has several lines and nothing to escape.
     static func printHelpAsError(_ text: String) { say(text) }
 

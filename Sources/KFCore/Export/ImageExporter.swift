@@ -84,15 +84,25 @@ public final class ImageExporter: Sendable {
     let onFailure = Mutex<[RetrieveImageResult]>([])
     /// The error of a copy for which the disk had no room.
     let fullDisk = Mutex<KingfisherError?>(nil)
+    /// What the run writes and names, so that copies which the list no longer names can be removed; nil keeps them.
+    let record: OutputRecord?
     /// The local sources. A list of a million files takes about 40 MB.
     private let sources = Mutex<Set<FileID>>([])
 
     /// Creates an exporter. The default template is `{stem}.{ext}`, and `{stem}-{variant}.{ext}` for named variants.
-    public init(
+    public convenience init(
         directory: String, template: OutputTemplate? = nil, forms: [Form] = [Form()],
         options: OutputOptions = OutputOptions()
     ) {
+        self.init(directory: directory, template: template, forms: forms, options: options, record: nil)
+    }
+
+    /// Creates an exporter whose copies are recorded.
+    package init(
+        directory: String, template: OutputTemplate?, forms: [Form], options: OutputOptions, record: OutputRecord?
+    ) {
         self.directory = directory
+        self.record = record
         self.template = template ?? (forms.contains { $0.variant != nil } ? .standardOfVariants : .standard)
         self.forms = forms
         self.options = options
@@ -114,6 +124,14 @@ public final class ImageExporter: Sendable {
     private func isSource(_ path: String) -> Bool {
         guard !sources.withLock({ $0.isEmpty }), let file = FileID(path) else { return false }
         return sources.withLock { $0.contains(file) }
+    }
+
+    /// Removes the copies of earlier runs that the list no longer names, and none of the sources of this run; see
+    /// ``OutputRecord/finish(in:isWhole:dryRun:sparing:)``. Nil without a record. Blocks.
+    package func prune(
+        in cache: ImageCache, isWhole: Bool, dryRun: Bool = false
+    ) throws(KingfisherError) -> OutputRecord.Pruning? {
+        try record?.finish(in: cache, isWhole: isWhole, dryRun: dryRun) { isSource($0) }
     }
 
     /// Claims the names of a source. Call it for the sources of a run in their order.
@@ -147,7 +165,7 @@ public final class ImageExporter: Sendable {
                 }
             }
         }
-        return Claim(names, taken: taken)
+        return Claim(names, taken: taken, recorded: record?.name(source))
     }
 
     /// The extensions that an image may get when it keeps the format of its source, going by the source's name. What
@@ -202,7 +220,9 @@ public final class ImageExporter: Sendable {
                     reason: .outputFailed(detail: "not written: \(path) is a source of this run; use another directory")
                 )
             }
-            return Copy(path: path, try result.writeNow(to: .file(path), options), of: result)
+            let state = try result.writeNow(to: .file(path), options)
+            if let source = claim.recorded { record?.add(name, of: source, state == .left ? nil : Digest(hex: sha256)) }
+            return Copy(path: path, state, of: result)
         }
         throw .processorError(reason: .outputFailed(detail: "not written: another image has its name"))
     }

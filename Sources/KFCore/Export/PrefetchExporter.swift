@@ -38,18 +38,28 @@ extension ImageExporter: PrefetchExporter {
 
     /// Claims the names of an item's copies.
     public func visit(_ item: inout PrefetchItem, identity: String) {
-        guard case .success(let source) = item.source else { return }
+        guard case .success(let source) = item.source else {
+            record?.noteInvalidLine()
+            return
+        }
         item.claim = claim(
             source, identity: identity, Item(number: item.number, name: item.name, columns: item.columns))
+    }
+
+    /// Notes an item whose copies the list names, for a run that writes none.
+    package func note(_ item: PrefetchItem) {
+        if case .success(let source) = item.source { _ = record?.name(source) } else { record?.noteInvalidLine() }
     }
 
     /// Writes the copies of an item's images.
     public func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
         guard let claim = outcome.item.claim else { return outcome }
-        return outcome.exported(standIns: onFailure.withLock { $0 }) { image, form throws(KingfisherError) in
+        let exported = outcome.exported(standIns: onFailure.withLock { $0 }) { image, form throws(KingfisherError) in
             // Behind the images are their descriptions, which are no files of the user.
             form < forms.count ? try exportNow(image, form: form, claim) : nil
         }
+        if let source = claim.recorded, exported.error != nil { record?.fail(source) }
+        return exported
     }
 
     /// Does nothing.

@@ -35,6 +35,11 @@ public struct EncodeOptions: Sendable, Equatable {
     /// Whether a file that would only be copied loses its metadata: EXIF, XMP, IPTC and comments, of a JPEG, PNG, WebP or
     /// GIF. Its pixels and its profile stay as they are.
     public var stripsMetadata: Bool
+    /// The format that is written in place of one that cannot store the transparency of an image, where there is no
+    /// background; nil refuses such an image.
+    public var transparentFormat: ImageFormat?
+    /// Whether an image that kf cannot decode is kept as it was received, where processors or another format are asked for.
+    public var copiesUndecoded = false
 
     /// The defaults are those of the command line.
     public init(
@@ -68,6 +73,7 @@ extension EncodeOptions {
         var options = self
         options.quality = qualities[format] ?? quality
         options.qualities = [:]
+        if format.supportsAlpha || background != nil { options.transparentFormat = nil }
         return options
     }
 

@@ -107,6 +107,17 @@ enum DelimitedFields {
     /// The maximum number of fields: a record of commas alone would take 60 times its length.
     private static let most = 1 << 14
 
+    /// Returns the delimiter that the first line of a csv list shows: spreadsheets of many countries write semicolons. A
+    /// line with a comma has commas; a URL may have one semicolon.
+    static func delimiter(of line: ArraySlice<UInt8>) -> UInt8 {
+        guard !line.contains(comma) else { return comma }
+        let least = line.firstRange(of: Array("://".utf8)) == nil ? 1 : 2
+        let others = [UInt8(ascii: ";"), UInt8(ascii: "\t")].map { other in (other, line.count { $0 == other }) }
+        return others.first { $0.1 >= least }?.0 ?? comma
+    }
+
+    private static let comma = UInt8(ascii: ",")
+
     /// Splits a record. Throws `ListProblem.record` for text behind a closing quote, and for too many fields.
     static func split(_ record: ArraySlice<UInt8>, delimiter: UInt8) throws(ListProblem) -> [ArraySlice<UInt8>] {
         var fields: [ArraySlice<UInt8>] = []

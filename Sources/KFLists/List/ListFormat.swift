@@ -1,4 +1,5 @@
 import KFStorage
+import KFTerms
 
 /// The format of a list.
 public enum ListFormat: String, Sendable, CaseIterable {
@@ -65,6 +66,8 @@ public struct ListOptions: Sendable {
     package var needsSameColumns = false
     /// Whether paths and file: URLs are accepted.
     public var allowsLocal = false
+    /// The URL that relative ones are resolved against (RFC 3986, section 5.2); nil refuses these.
+    public var baseURL: RequestURL?
     /// The part of the lists to use; nil uses all.
     public var shard: ListShard?
 

@@ -31,8 +31,11 @@ struct ListParser {
 
     /// Returns the first item of the next record; nil if it has none. Call it after `next` has returned nil. Throws
     /// `ListProblem.unusable` if the whole list cannot be read.
-    mutating func take(_ record: ListRecord) throws(ListProblem) -> PrefetchItem? {
+    ///
+    /// `delimiter`: that of fields, if it is not the format's.
+    mutating func take(_ record: ListRecord, delimiter: UInt8? = nil) throws(ListProblem) -> PrefetchItem? {
         let first = record.firstVisible
+        if records == 0 { try check(record) }
         // Blank records and comments are passed over. The first column of a csv list may be called `#`.
         if record.problem == nil, first == nil || format.delimiter == nil && first == UInt8(ascii: "#") { return nil }
         // Without a given format, an object is recognised by its brace: no URL begins with one.
@@ -41,14 +44,13 @@ struct ListParser {
         do throws(ListProblem) {
             if let problem = record.problem { throw problem }
             records += 1
-            if records == 1 { try check(record) }
             guard isJSON || format.delimiter != nil else {
                 guard let text = try line(record.content) else { return nil }
                 facts.text = text
                 setSource(&facts, key: nil)
                 return item(facts)
             }
-            guard let wish = try isJSON ? object(record.content) : fields(record) else { return nil }
+            guard let wish = try isJSON ? object(record.content) : fields(record, delimiter) else { return nil }
             facts.layout = layout
             facts.siblings = wish.urls.count
             open = (facts, wish, 0)
@@ -104,8 +106,8 @@ struct ListParser {
         return item
     }
 
-    private mutating func fields(_ record: ListRecord) throws(ListProblem) -> ListWish? {
-        guard let delimiter = format.delimiter else { return nil }
+    private mutating func fields(_ record: ListRecord, _ delimiter: UInt8?) throws(ListProblem) -> ListWish? {
+        guard let delimiter = delimiter ?? format.delimiter else { return nil }
         let fields = try DelimitedFields.split(record.content, delimiter: delimiter)
         if let columns { return try ListWish(fields, columns) }
         let found = try ListColumns(fields, options)
@@ -122,12 +124,25 @@ struct ListParser {
         if marks.contains(where: record.bytes.starts) {
             throw .unusable("it is UTF-16 text; iconv -f UTF-16 -t UTF-8 makes a list of it")
         }
+        if let advice = Self.advice(on: record.bytes, path) { throw .unusable(advice) }
         if case .image(let format) = record.bytes.prefix(64).withUnsafeBytes({ ContentKind.sniff($0) }) {
             throw .unusable("it is an image (\(format.displayName)) and not a list; 'kf fetch' takes images")
         }
         if format.delimiter == nil, record.firstVisible == UInt8(ascii: "["), !options.allowsLocal {
             throw .unusable("it is a JSON array; jq -c '.[]' makes a list of it")
         }
+    }
+
+    /// Returns what a list in a format of tables or archives is, with the way to make a list of it; nil for any other.
+    private static func advice(on bytes: ArraySlice<UInt8>, _ path: String) -> String? {
+        func copy(_ setup: String = "") -> String {
+            "duckdb -c \"\(setup)COPY (FROM '\(path)') TO 'list.csv'\" makes a list of it"
+        }
+        if bytes.starts(with: Array("PAR1".utf8)) { return "it is a Parquet file; \(copy())" }
+        guard bytes.starts(with: [0x50, 0x4b, 0x03, 0x04]) else { return nil }
+        return path.lowercased().hasSuffix(".xlsx") || bytes.firstRange(of: Array("[Content_Types].xml".utf8)) != nil
+            ? "it is a workbook of Excel; \(copy("INSTALL excel; LOAD excel; "))"
+            : "it is a zip file; unzip makes lists of it"
     }
 
     private mutating func object(_ content: ArraySlice<UInt8>) throws(ListProblem) -> ListWish? {
@@ -172,15 +187,17 @@ struct ListParser {
     private static let longestName = 1 << 16
 
     private func setSource(_ facts: inout PrefetchItem.Facts, key: String?) {
-        let (text, allowsLocal) = (facts.text, options.allowsLocal)
+        let (text, allowsLocal, base) = (facts.text, options.allowsLocal, options.baseURL)
         guard onlyCounts, options.shard == nil else {
-            facts.source = Self.source(text, key: key, allowsLocal: allowsLocal)
+            facts.source = Self.source(text, key: key, allowsLocal, base)
             return
         }
-        facts.parseSource = { Self.source(text, key: key, allowsLocal: allowsLocal) }
+        facts.parseSource = { Self.source(text, key: key, allowsLocal, base) }
     }
 
-    private static func source(_ text: String, key: String?, allowsLocal: Bool) -> Result<Source, KingfisherError> {
+    private static func source(
+        _ text: String, key: String?, _ allowsLocal: Bool, _ base: RequestURL?
+    ) -> Result<Source, KingfisherError> {
         Result { () throws(KingfisherError) in
             for (name, value) in [("URL", text), ("key", key ?? "")] where value.utf8.count > longestName {
                 throw .sourceError(
@@ -190,11 +207,20 @@ struct ListParser {
                 throw .sourceError(reason: .invalidListRecord(detail: "the key has a control character"))
             }
             let key = key.map(GivenKey.cacheKey)
+            if let base, let url = try base.resolving(RawText.percentEscaped(text)) { return .url(url, key: key) }
             if allowsLocal, !text.contains("://") || text.prefix(5).lowercased() == "file:" {
                 let path = try LocalFileImageDataProvider.path(of: text)
                 return .provider(try LocalFileImageDataProvider(path: path, cacheKey: key))
             }
-            return .url(try RequestURL(RawText.percentEscaped(text)), key: key)
+            do throws(KingfisherError) {
+                return .url(try RequestURL(RawText.percentEscaped(text)), key: key)
+            } catch {
+                guard !allowsLocal, !RequestURL.hasScheme(text) || text.prefix(5).lowercased() == "file:" else {
+                    throw error
+                }
+                let detail = "not a URL; --allow-local accepts paths and file: URLs, --base-url completes relative URLs"
+                throw .sourceError(reason: .invalidListRecord(detail: detail))
+            }
         }
     }
 

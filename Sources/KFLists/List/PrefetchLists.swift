@@ -216,7 +216,7 @@ struct PrefetchList: ~Copyable, Sendable {
             throw Self.failure(path, error.reason)
         }
         let format = options.format ?? ListFormat(fileName: path)
-        splitter = RecordSplitter(delimiter: format.delimiter)
+        splitter = RecordSplitter(delimiter: format.delimiter, choosesDelimiter: format == .csv)
         parser = ListParser(format, options, path: path)
     }
 
@@ -276,7 +276,7 @@ struct PrefetchList: ~Copyable, Sendable {
             if let item = parser.next() {
                 items.append(item)
             } else if let record = splitter.next() {
-                if let item = try parser.take(record) { items.append(item) }
+                if let item = try parser.take(record, delimiter: splitter.delimiter) { items.append(item) }
             } else {
                 break
             }

@@ -17,7 +17,10 @@ struct RecordSplitter {
         case carriageReturn
     }
 
-    private let delimiter: UInt8?
+    /// The delimiter of fields; nil for lines.
+    private(set) var delimiter: UInt8?
+    /// Whether the first line may show another delimiter than the comma.
+    private let choosesDelimiter: Bool
     private let longest: Int
     private var buffer: [UInt8] = []
     /// The start of the record, and the position up to which it has been scanned.
@@ -38,9 +41,11 @@ struct RecordSplitter {
     private var isFinished = false
 
     /// With a `delimiter` of fields, a record ends with a line break outside quotes: LF, CR LF, or CR alone. Without one, a
-    /// record is a line. `longest`: the maximum length of a record, in bytes.
-    init(delimiter: UInt8?, longest: Int = Self.longest) {
+    /// record is a line. `choosesDelimiter`: a first line without a comma has semicolons or tabs in its place.
+    /// `longest`: the maximum length of a record, in bytes.
+    init(delimiter: UInt8?, choosesDelimiter: Bool = false, longest: Int = Self.longest) {
         self.delimiter = delimiter
+        self.choosesDelimiter = choosesDelimiter
         self.longest = longest
     }
 
@@ -73,7 +78,7 @@ struct RecordSplitter {
     /// Returns the next record; nil if more bytes are needed, or none is left.
     mutating func next() -> ListRecord? {
         // Some editors begin a file with a byte order mark.
-        if isFirst, !dropMark() { return nil }
+        if isFirst, !begin() { return nil }
         if let record = nextWhole() { return record }
         guard isFinished, start < buffer.count, !isSkipping else { return nil }
         if place == .quoted { return giveUp(Self.openQuote) }
@@ -81,10 +86,15 @@ struct RecordSplitter {
         return cut()
     }
 
-    /// Skips a byte order mark. Returns false if more bytes are needed to decide.
-    private mutating func dropMark() -> Bool {
+    /// Skips a byte order mark, and chooses the delimiter. Returns false if more bytes are needed to decide.
+    private mutating func begin() -> Bool {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         if !isFinished, buffer.count < mark.count, mark.starts(with: buffer) { return false }
+        if choosesDelimiter {
+            let end = buffer.firstIndex { $0 == 0x0a || $0 == 0x0d }
+            guard isFinished || end != nil || buffer.count >= farthest else { return false }
+            delimiter = DelimitedFields.delimiter(of: buffer[..<(end ?? buffer.count)])
+        }
         isFirst = false
         if buffer.starts(with: mark) { (start, position) = (mark.count, mark.count) }
         return true

@@ -207,10 +207,13 @@ extension OutputTemplate {
         package let names: Names
         /// The forms whose names an earlier source has.
         package let taken: Set<Int>
+        /// The hash of the source's key if the copies are recorded.
+        package let recorded: UInt64?
 
-        package init(_ names: Names, taken: Set<Int>) {
+        package init(_ names: Names, taken: Set<Int>, recorded: UInt64?) {
             self.names = names
             self.taken = taken
+            self.recorded = recorded
         }
     }
 }

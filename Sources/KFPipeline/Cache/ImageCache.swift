@@ -340,6 +340,10 @@ public final class ImageCache: Sendable {
         remoteStores.withLock { $0 }?.uploads?.endWaiting(within: span)
     }
 
+    /// Whether the disk cache holds an image, or a freshness of one, that it did not hold before. What waits to be stored
+    /// is not counted.
+    package var hasChanged: Bool { alreadyOpen?.hasChanged ?? false }
+
     /// The images that this process has used and evicted again because of the size limit, with the bytes of what is left
     /// and the limit; nil when there are none.
     package var evictedAgain: (removal: Removal, left: Int64, limit: Int64)? {

@@ -130,7 +130,8 @@ package final class Retrieval: Sendable {
 
     /// Returns whether bytes of this format are the requested image, unchanged.
     package func keepsBytes(of format: ImageFormat) -> Bool {
-        options.processor.identifier.isEmpty && options.decoding.isEmpty && options.cacheSerializer.keeps(format)
+        options.cacheSerializer.copies(format)
+            || options.processor.identifier.isEmpty && options.decoding.isEmpty && options.cacheSerializer.keeps(format)
     }
 
     private static func url(ofKey key: String) -> RequestURL? {

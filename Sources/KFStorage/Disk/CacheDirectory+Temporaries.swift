@@ -143,10 +143,10 @@ extension CacheDirectory {
     }
 
     /// Writes a small file in `tmp` and moves it into place.
-    func replace(_ name: String, _ text: String) throws(StorageError) {
+    func replace(_ name: String, _ bytes: [UInt8]) throws(StorageError) {
         let temporary = try openTemporary(mode: 0o600)
         do {
-            try temporary.file.write(text)
+            try bytes.withBytes { bytes throws(StorageError) in try temporary.file.write(bytes) }
             try move(temporary.name, to: name)
         } catch {
             unlink(temporary.name)

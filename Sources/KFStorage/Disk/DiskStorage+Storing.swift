@@ -114,7 +114,7 @@ extension DiskStorage {
         let submission = Submission(groups, known: known, at: now()) { [self] outcomes in
             for case (let store, .success(let entry)) in Self.pairs(groups, outcomes) {
                 guard let entry else { continue }
-                own.withLock { $0.use(row: entry.row) }
+                own.withLock { $0.store(entry) }
                 if store.isOfLocalSource { noteResult(entry) }
             }
             let failures = Self.failures(groups, outcomes).intersection(repairs.allowed)

@@ -45,7 +45,7 @@ struct PartialBody {
         guard let text = PartialRecord.text(of: facts, key: key), let record = PartialRecord(text, key: key),
             record.facts == facts, try remove()
         else { return nil }
-        try directory.replace(recordName, text)
+        try directory.replace(recordName, Array(text.utf8))
         let body: FileDescriptor
         do {
             body = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)

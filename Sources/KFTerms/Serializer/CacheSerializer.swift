@@ -12,6 +12,9 @@ public protocol CacheSerializer: Sendable {
     var identifier: String { get }
     /// Returns whether bytes of this format are stored unchanged. By default none are.
     func keeps(_ format: ImageFormat) -> Bool
+    /// Returns whether bytes of this format are stored unchanged in place of what processors would make of them. By default
+    /// none are.
+    func copies(_ format: ImageFormat) -> Bool
     /// Returns the bytes to store of an unprocessed image whose bytes these are, when they can be made without encoding
     /// its pixels; nil to encode them, as by default.
     func rewritten(_ data: [UInt8], _ format: ImageFormat) throws(ImagingError) -> [UInt8]?
@@ -24,6 +27,8 @@ public protocol CacheSerializer: Sendable {
 
 extension CacheSerializer {
     public func keeps(_ format: ImageFormat) -> Bool { false }
+
+    public func copies(_ format: ImageFormat) -> Bool { false }
 
     public func rewritten(_ data: [UInt8], _ format: ImageFormat) throws(ImagingError) -> [UInt8]? { nil }
 
@@ -55,6 +60,9 @@ public struct DefaultCacheSerializer: CacheSerializer {
     /// quality.
     public func keeps(_ format: ImageFormat) -> Bool { preferCacheOriginalData || options.keepsBytes(of: format) }
 
+    /// Returns whether the options keep images that are not decoded.
+    public func copies(_ format: ImageFormat) -> Bool { options.copiesUndecoded && !format.isDecodable }
+
     /// Removes the metadata, if the options say so and nothing else. Throws `encodingFailed` for a format whose files
     /// cannot be rewritten.
     public func rewritten(_ data: [UInt8], _ format: ImageFormat) throws(ImagingError) -> [UInt8]? {
@@ -70,9 +78,7 @@ public struct DefaultCacheSerializer: CacheSerializer {
     ) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat) {
         var format = original ?? .png
         // A result with transparency, such as round corners of a JPEG, needs alpha or a background.
-        let losesAlpha =
-            !format.supportsAlpha && options.background == nil && image.frames.contains { !$0.bitmap.isOpaque }
-        if !format.isEncodable || losesAlpha { format = .png }
+        if !format.isEncodable || options.loseAlpha(of: image, in: format) { format = .png }
         return (try ImageEncoder.encode(image, as: format, options: options), format)
     }
 }
@@ -101,6 +107,9 @@ public struct FormatIndicatedCacheSerializer: CacheSerializer {
 
     public func keeps(_ format: ImageFormat) -> Bool { format == self.format && options.keepsBytes(of: format) }
 
+    /// Returns whether the options keep images that are not decoded.
+    public func copies(_ format: ImageFormat) -> Bool { options.copiesUndecoded && !format.isDecodable }
+
     /// Removes the metadata, if the options say so and nothing else, and the file can be rewritten.
     public func rewritten(_ data: [UInt8], _ format: ImageFormat) throws(ImagingError) -> [UInt8]? {
         format == self.format && options.onlyStrips(format) ? try MetadataRemoval.strip(data, format) : nil
@@ -109,7 +118,8 @@ public struct FormatIndicatedCacheSerializer: CacheSerializer {
     public func data(
         for image: Image, original: ImageFormat?
     ) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat) {
-        (try ImageEncoder.encode(image, as: format, options: options), format)
+        let written = options.loseAlpha(of: image, in: format) ? options.transparentFormat ?? format : format
+        return (try ImageEncoder.encode(image, as: written, options: options), written)
     }
 }
 
@@ -138,6 +148,8 @@ enum EncodingIdentifier {
         add("srgb", "1", if: options.convertsToSRGB)
         add("metadata", "1", if: options.keepsMetadata)
         add("strip", "1", if: options.stripsMetadata)
+        if let other = options.transparentFormat { parts.append("transparent=\(other.rawValue)") }
+        add("undecoded", "copy", if: options.copiesUndecoded)
         return parts.joined(separator: ",")
     }
 }
@@ -156,7 +168,7 @@ public struct ProcessingChain: Sendable {
     private static let parameters = [
         "format", "quality", "qualities", "background", "progressive", "chroma", "level", "lossless", "effort", "speed",
         "srgb",
-        "metadata", "strip",
+        "metadata", "strip", "transparent", "undecoded",
     ]
 
     /// Parses a chain. `encoding` has the options that the last step does not name. Throws `invalidProcessor`.
@@ -225,6 +237,17 @@ public struct ProcessingChain: Sendable {
         options.convertsToSRGB = try flag("srgb", encoding.convertsToSRGB)
         options.keepsMetadata = try flag("metadata", encoding.keepsMetadata)
         options.stripsMetadata = try flag("strip", encoding.stripsMetadata)
+        switch arguments.text("transparent") {
+        case nil: break
+        case "png": options.transparentFormat = .png
+        case let text?: throw arguments.fail("transparent is '\(text)', but must be png")
+        }
+        switch arguments.text("undecoded") {
+        case nil: break
+        case "copy": options.copiesUndecoded = true
+        case "fail": options.copiesUndecoded = false
+        case let text?: throw arguments.fail("undecoded is '\(text)', but must be copy or fail")
+        }
         if options.keepsMetadata, options.stripsMetadata {
             throw arguments.fail("metadata=1 and strip=1 contradict each other")
         }
@@ -256,6 +279,11 @@ extension EncodeOptions {
         return (format, quality)
     }
 
+    /// Returns whether a format would lose the transparency of an image, which no background replaces.
+    func loseAlpha(of image: Image, in format: ImageFormat) -> Bool {
+        !format.supportsAlpha && background == nil && image.frames.contains { !$0.bitmap.isOpaque }
+    }
+
     /// Returns whether bytes of this format satisfy these options once their metadata is removed.
     func onlyStrips(_ format: ImageFormat) -> Bool {
         var others = self
@@ -269,6 +297,7 @@ extension EncodeOptions {
         var asked = only(format)
         if asked.quality == EncodeOptions.usualQuality(of: format) { asked.quality = nil }
         asked.background = nil
+        (asked.transparentFormat, asked.copiesUndecoded) = (nil, false)
         asked.speed = EncodeOptions().speed
         asked.keepsMetadata = false
         guard asked != EncodeOptions() else { return true }

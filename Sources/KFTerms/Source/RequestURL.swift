@@ -28,6 +28,42 @@ public struct RequestURL: Hashable, Sendable {
 
     public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
+    /// Returns whether a text begins with a scheme, as `data:` and `https://` do and relative references do not.
+    package static func hasScheme(_ text: String) -> Bool {
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        let scheme = text.utf8[..<colon]
+        return scheme.first.map { ($0 | 0x20).isLetter } == true
+            && scheme.allSatisfy { ($0 | 0x20).isLetter || $0.isDigit || "+-.".utf8.contains($0) }
+    }
+
+    /// Returns the URL of a relative reference to this one (RFC 3986, section 5.2), without user info; nil for a text with
+    /// a scheme.
+    /// Throws `invalidURL` (1002).
+    package func resolving(_ reference: String) throws(KingfisherError) -> RequestURL? {
+        if Self.hasScheme(reference) { return nil }
+        if reference.hasPrefix("//") { return try RequestURL("\(scheme):\(reference)") }
+        let mark = reference.firstIndex { $0 == "?" || $0 == "#" } ?? reference.endIndex
+        let (path, rest) = (reference[..<mark], reference[mark...])
+        let own = text.dropFirst(scheme.count + 3 + host.count)
+        let ownPath = own.prefix { $0 != "?" }
+        let origin = "\(scheme)://\(host)"
+        guard !path.isEmpty else { return try RequestURL(origin + (rest.hasPrefix("?") ? ownPath + rest : own)) }
+        let above = path.hasPrefix("/") ? "" : ownPath[...(ownPath.lastIndex(of: "/") ?? ownPath.startIndex)]
+        var parts: [Substring] = []
+        let all = (above + path).split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        for (index, part) in all.enumerated() {
+            let isLast = index == all.count - 1
+            switch part {
+            case ".": if isLast { parts.append("") }
+            case "..":
+                _ = parts.popLast()
+                if isLast { parts.append("") }
+            default: parts.append(part)
+            }
+        }
+        return try RequestURL("\(origin)/\(parts.joined(separator: "/"))\(rest)")
+    }
+
     /// The last component of the path, percent-decoded, to name a file; empty if the path ends with a slash.
     public var lastPathComponent: String { PercentCoding.decode(pathComponents.last ?? "") }
 

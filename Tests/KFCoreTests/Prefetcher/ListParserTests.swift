@@ -13,10 +13,10 @@ struct ListParserTests {
         var options = ListOptions()
         change(&options)
         var parser = ListParser(format, options)
-        var splitter = RecordSplitter(delimiter: format.delimiter)
+        var splitter = RecordSplitter(delimiter: format.delimiter, choosesDelimiter: format == .csv)
         var found: [PrefetchItem] = []
         for record in splitter.take(Array(text.utf8)) + splitter.end() {
-            if let item = try parser.take(record) { found.append(item) }
+            if let item = try parser.take(record, delimiter: splitter.delimiter) { found.append(item) }
             while let item = parser.next() { found.append(item) }
         }
         try parser.finish()
@@ -55,6 +55,18 @@ struct ListParserTests {
             return
         }
         #expect(error.message.contains(reason) && found.text == line, "\(error.message)")
+    }
+
+    @Test(
+        "A csv list shows its delimiter in its first row",
+        arguments: [
+            ("id;url\n1;http://h/a\n", "http://h/a"), ("id\turl\tname\n1\thttp://h/a\tx\n", "http://h/a"),
+            ("id;url\n\"1\n;\";\"http://h/a\"\n", "http://h/a"), ("id,url;x\n1,http://h/a\n", nil),
+            ("http://h/a;b\n", "http://h/a;b"), ("1;x;http://h/a\n", nil), ("url\nhttp://h/a;b\n", "http://h/a;b"),
+        ])
+    func delimiters(list: String, expected: String?) throws {
+        let found = try? items(list, .csv) { $0.urlColumn = list.hasPrefix("http") ? .number(1) : .name("url") }
+        #expect(try found?.map(url) ?? [] == (expected.map { [$0] } ?? []), "\(list)")
     }
 
     @Test("Objects are recognised line by line")

@@ -8,6 +8,26 @@ import Testing
 @Suite("URLs of requests")
 struct RequestURLTests {
     @Test(
+        "Relative references are resolved as RFC 3986 says",
+        arguments: [
+            ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"),
+            ("//g", "http://g/"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),
+            ("#s", "http://a/b/c/d;p?q"),
+            ("g#s", "http://a/b/c/g"), ("", "http://a/b/c/d;p?q"), (".", "http://a/b/c/"), ("..", "http://a/b/"),
+            ("../g", "http://a/b/g"), ("../../../g", "http://a/g"), ("/../g", "http://a/g"),
+            ("g;x=1/../y", "http://a/b/c/y"),
+            ("g?y/../x", "http://a/b/c/g?y/../x"),
+        ])
+    func relative(reference: String, expected: String) throws {
+        let base = try RequestURL("http://user:word@a/b/c/d;p?q")
+        let found = try base.resolving(reference)
+        #expect(found?.text == expected && found?.credentials == nil)
+    }
+
+    @Test("Texts with a scheme are not relative", arguments: ["http://h/g", "data:,x", "file:/x", "g:h"])
+    func absolute(text: String) throws { #expect(try RequestURL("http://a/b").resolving(text) == nil) }
+
+    @Test(
         "A URL is normalised for the key and the request",
         arguments: [
             ("http://example.com/a.png", "http://example.com/a.png"),
