@@ -29,7 +29,8 @@ package final class RunAnswers: Sendable {
         var bytes = 0
 
         mutating func insert(_ answer: Answer, _ name: Name, bytes size: Int) {
-            if young.count >= RunAnswers.most || bytes + size > RunAnswers.mostBytes { (old, young, bytes) = (young, [:], 0) }
+            let isFull = young.count >= RunAnswers.most || bytes + size > RunAnswers.mostBytes
+            if isFull { (old, young, bytes) = (young, [:], 0) }
             young[name] = answer
             bytes += size
         }
