@@ -66,6 +66,8 @@ enum HelpTopic: String, CaseIterable {
         ("background=COLOUR", "Colour behind transparent pixels in a JPEG"),
         ("srgb=1", "Convert to sRGB"), ("metadata=1", "Keep EXIF and XMP"),
         ("strip=1", "Remove the metadata of a file that is only copied"),
+        ("transparent=png", "Write PNG where the picture is transparent and FORMAT is JPEG"),
+        ("undecoded=copy", "Keep files that kf does not decode as they are"),
     ]
 
     static let nameRows: [(left: String, right: String)] = [
