@@ -99,7 +99,7 @@ def rightful(case, word, is_explain):
         right |= BY_REMOTE.get(word, set())
     if pinned and says("Pinning", "they are hashed and taken from there, which `-v` and `--json` call `pinned`"):
         right |= {"pinned"} | (ORIGIN if is_explain or word == "request" else set())  # explain has no option for a pin.
-    if case.get("sources") in ("repeated", "many") and says("LifeOfAMiss", "a URL that a list repeats is requested once"):
+    if case.get("sources") in ("repeated", "many") and says("LifeOfAMiss", "A run requests a URL once, however often its list repeats it"):
         right |= {"cached", "disk"} | (ORIGIN if word == "request" else set())
     if word in ("request", "revalidate") and "--alternative" in case and says(
             "LifeOfAMiss", "The next alternative starts the job over at the first stage."):
