@@ -89,11 +89,11 @@ extension EndToEnd {
             #expect(try await entries().count >= 60)
         }
 
-        @Test("With --memory-only kf reads the cache but stores nothing")
-        func memoryOnly() async throws {
+        @Test("With --store none kf reads the cache but stores nothing")
+        func storeNone() async throws {
             let directory = kf.home.path("out").path
             let arguments = [
-                "--memory-only", "--output-dir", directory, "--name", "{index}.{ext}", "--json", "-j", "1",
+                "--store", "none", "--output-dir", directory, "--name", "{index}.{ext}", "--json", "-j", "1",
             ]
             let result = try await kf.run(["fetch", grey, grey] + arguments)
             #expect(result.status == 0, "\(result)")
@@ -108,7 +108,7 @@ extension EndToEnd {
         @Test(
             "A fetch that stores nothing needs an output",
             arguments: [
-                ["--memory-only"], ["--store", "none"], ["--expire", "expired"], ["--expire", "2001-01-01"],
+                ["--store", "none"], ["--expire", "expired"], ["--expire", "2001-01-01"],
                 ["--store", "original", "-p", "flip:h"],
             ])
         func nowhere(_ options: [String]) async throws {
@@ -205,18 +205,18 @@ extension EndToEnd {
             }
         }
 
-        @Test("With --ignore-query URLs with different queries share one image")
-        func ignoreQuery() async throws {
-            let first = try await kf.run("fetch", "\(grey)?signature=1", "--ignore-query", "--json").item()
+        @Test("With --key-ignore '*' URLs with different queries share one image")
+        func wholeQuery() async throws {
+            let first = try await kf.run("fetch", "\(grey)?signature=1", "--key-ignore", "*", "--json").item()
             #expect(first.key == grey && first.status == "fetched")
             #expect(try await server.requests().first?.path.hasSuffix("?signature=1") == true)
-            let second = try await kf.run("fetch", "\(grey)?signature=2", "--ignore-query", "--json").item()
+            let second = try await kf.run("fetch", "\(grey)?signature=2", "--key-ignore", "*", "--json").item()
             #expect(second.status == "disk" && second.path == first.path)
             let list = Data("\(grey)?signature=3\n".utf8)
-            let prefetch = try await kf.run(["prefetch", "--ignore-query", "--json"], input: list)
+            let prefetch = try await kf.run(["prefetch", "--key-ignore", "*", "--json"], input: list)
             #expect(try prefetch.items().first?.key == grey, "\(prefetch)")
             #expect(try prefetch.items().first?.status == "cached", "\(prefetch)")
-            let path = try await kf.run("cache", "path", "\(grey)?signature=4", "--ignore-query")
+            let path = try await kf.run("cache", "path", "\(grey)?signature=4", "--key-ignore", "*")
             #expect(path.printedPath == first.path, "\(path)")
             #expect(try await kf.run("fetch", "\(grey)?signature=5", "--only-from-cache").status == 1)
             #expect(try await server.requests().count == 1)

@@ -101,6 +101,27 @@ extension EndToEnd {
             Mistake(
                 "fetch example.com", 1, "example.com: No such file or directory; a URL begins with https:// [5003]"),
             Mistake("fetch missing.png", 1, "missing.png: No such file or directory [5003]"),
+            Mistake(
+                "fetch localhost:1/a.jpg", 1,
+                "localhost:1/a.jpg: No such file or directory; a URL begins with https:// [5003]"),
+            Mistake(
+                "fetch http://127.0.0.1:1/a{1..5}.jpg --retry 0 --deny-private", 1,
+                "http://127.0.0.1:1/a{1..5}.jpg: 127.0.0.1:1 is at 127.0.0.1, which is not a public address; "
+                    + "kf does not expand {1..5}; a shell expands {1..5}, without quotes [2003]"),
+            Mistake(
+                "fetch http://127.0.0.1:1/a[0-9].jpg --only-from-cache", 1,
+                "http://127.0.0.1:1/a[0-9].jpg: not in the cache; "
+                    + "kf does not expand [0-9]; a shell expands {0..9}, without quotes [3006]"),
+            Mistake(
+                "fetch a.png --variant orig=", 2,
+                "--variant needs a chain behind 'orig='; orig=encode:keep is the image as it is"),
+            Mistake("fetch --memory-only a.png", 2, "'kf fetch' has no option --memory-only; it is --store none now"),
+            Mistake(
+                "cache path --no-ignore-query a.png", 2,
+                "'kf cache path' has no option --no-ignore-query; it is --key-ignore '*' now"),
+            Mistake(
+                "prefetch --opt-out-agent bot -", 2,
+                "'kf prefetch' has no option --opt-out-agent; it is --respect-opt-out=NAME now"),
             Mistake("fetch http://", 1, "http://: the URL has no host [1002]"),
             Mistake("fetch http:///a.png", 1, "http:///a.png: the URL has no host [1002]"),
             Mistake(

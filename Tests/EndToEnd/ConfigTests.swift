@@ -63,6 +63,7 @@ extension EndToEnd {
                 ("yes = 1", 1, "'yes' works on the command line only, not in a file"),
                 ("quality", 1, "'quality' needs a value: quality = N|FORMAT=N,..."),
                 ("json = maybe", 1, "'json' is a switch: true or false, not 'maybe'"),
+                ("memory-only", 1, "there is no option 'memory-only'; it is --store none now"),
                 ("format = \"gif", 1, "a closing quote is missing"),
                 ("format = \"gif\" png", 1, "there is text after the closing quote"),
                 ("format = \"\\x\"", 1, "'\\x' is unknown; the known ones are \\\" \\\\ \\n \\t"),
@@ -89,6 +90,9 @@ extension EndToEnd {
             )
             let flag = try await kf.with(["KF_JSON": "perhaps"]).run("fetch", "a.png")
             #expect(flag.errors == "kf: KF_JSON is a switch: 1 or 0, not 'perhaps'\n")
+            let gone = try await kf.with(["KF_OPT_OUT_AGENT": "bot"]).run("cache", "stat")
+            #expect(gone.status == 2, "\(gone)")
+            #expect(gone.errors.hasSuffix(" the variable KF_OPT_OUT_AGENT; it is --respect-opt-out=NAME now\n"))
             #expect([file.status, variable.status, flag.status] == [2, 2, 2])
         }
 

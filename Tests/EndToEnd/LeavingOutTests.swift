@@ -143,7 +143,7 @@ extension EndToEnd {
                 "/300x300?X-Robots-Tag=bot:+nofollow,+noindex", "/to?X-Robots-Tag=noimageindex",
             ]
             let fine = ["/302x300?X-Robots-Tag=other:+noai", "/to", "/303x300?TDM-Reservation=0"]
-            let options = ["--respect-opt-out", "--opt-out-agent", "Bot", "--json"]
+            let options = ["--respect-opt-out=Bot", "--json"]
             let list = Data(
                 (left + fine + ["/gone?X-Robots-Tag=noindex"]).map { server.url($0) }.joined(separator: "\n").utf8)
             for _ in 0..<2 {
@@ -159,9 +159,16 @@ extension EndToEnd {
             }
             // For all agents alone, the fifth does not count.
             #expect(try await prefetch([left[4]], "--respect-opt-out", "--json").item().status == "fetched")
-            var always = kf
-            always.environment["KF_RESPECT_OPT_OUT"] = "1"
+            let always = kf.with(["KF_RESPECT_OPT_OUT": "1"])
             #expect(try await always.run("fetch", server.url(left[3]), "--json").item().status == "opted_out")
+            let bot = kf.with(["KF_RESPECT_OPT_OUT": "Bot"])
+            let forBot = try await bot.run("fetch", server.url(left[4]), "--force-refresh", "--json")
+            #expect(try forBot.item().status == "opted_out")
+            try kf.home.write(".config/kf/config", "respect-opt-out\n")
+            #expect(try await kf.run("fetch", server.url(left[3]), "--json").item().status == "opted_out")
+            let off = try await always.run("fetch", server.url(left[2]), "--no-respect-opt-out", "--json")
+            #expect(try off.item().status == "fetched")
+            try kf.home.write(".config/kf/config", "")
             // Without the option it is fetched, and then the cache has it.
             #expect(try await prefetch([left[3]], "--json").item().status == "fetched")
             #expect(try await prefetch([left[3]], "--respect-opt-out", "--json").item().status == "cached")
@@ -263,7 +270,7 @@ extension EndToEnd {
             "Mistakes in the options are refused",
             arguments: [
                 ["--min-size", "10"], ["--min-size", "x"], ["--min-size", "0x5"], ["--min-size", "1x2x3"],
-                ["--max-aspect", "0.5"], ["--formats", "jpeg,"], ["--formats", "exe"], ["--opt-out-agent", "bot"],
+                ["--max-aspect", "0.5"], ["--formats", "jpeg,"], ["--formats", "exe"], ["--respect-opt-out="],
             ])
         func mistakes(_ options: [String]) async throws {
             let result = try await kf.run(["fetch", "x.png"] + options)

@@ -336,7 +336,7 @@ extension EndToEnd {
             #expect(try await count() == 4)
             #expect(try await kf.run("cache", "ls", grey).outputLines.count == 3)
             try kf.home.write("keep.csv", "picture,n\n\(rgb)?w=1,1\n")
-            let read = ["--keep-list", "keep.csv", "--url-column", "picture", "--ignore-query"]
+            let read = ["--keep-list", "keep.csv", "--url-column", "picture", "--key-ignore", "*"]
             #expect(try await kf.run(["cache", "clean"] + read).output.hasPrefix("removed 3 entries"))
             #expect(try await kf.run("cache", "ls", rgb).status == 0)
         }

@@ -317,7 +317,8 @@ class Worker:
                 if known and known["value"] and texts:
                     kept.append(texts.pop(0))
                 continue
-            moved.setdefault((word, known["variable"]), []).append(texts.pop(0) if known["value"] else "1")
+            is_bare = not known["value"] or known.get("optional") and (not texts or texts[0].startswith("--"))
+            moved.setdefault((word, known["variable"]), []).append("1" if is_bare else texts.pop(0))
         if way == "environment":
             return kept, {variable: "\n".join(values) for (_, variable), values in moved.items()}
         config = place.root / "home/.config/kf/config"

@@ -15,7 +15,7 @@ class Table:
     def dumped(self, text):
         commands = [json.loads(line) for line in text.splitlines()]
         return {command["name"]: {"--" + option["name"]: {
-            "value": option["value"], "excludes": {"--" + name for name in option["excludes"]},
+            "value": option["value"], "optional": option["value_optional"], "excludes": {"--" + name for name in option["excludes"]},
             "variable": option["environment"]} for option in command["options"]} for command in commands}
 
     def say(self, *words):

@@ -40,18 +40,17 @@ struct ConfigFile: Sendable {
 
     private mutating func take(_ entry: ConfigLine, _ number: Int, _ known: [OptionSpec]) throws(UsageError) {
         guard let (option, isNegated) = known.named(entry.name) else {
-            let hint = Suggestion.hint(for: entry.name, in: known.map(\.name))
+            let hint = Hints.replaced(entry.name) ?? Suggestion.hint(for: entry.name, in: known.map(\.name))
             throw UsageError(message: "there is no option '\(entry.name)'\(hint)")
         }
         guard option.environmentVariable != nil else {
             throw UsageError(message: "'\(option.name)' works on the command line only, not in a file")
         }
         var setting = Setting(origin: .file(path: path, line: number))
-        if option.isFlag {
-            guard let isOn = Setting.flag(entry.value ?? "1") else {
-                throw UsageError(message: "'\(option.name)' is a switch: true or false, not '\(entry.value ?? "")'")
-            }
+        if let isOn = option.isSwitch ? Setting.flag(entry.value ?? "1") : nil {
             setting.isOn = isOn != isNegated
+        } else if option.isFlag {
+            throw UsageError(message: "'\(option.name)' is a switch: true or false, not '\(entry.value ?? "")'")
         } else {
             guard let value = entry.value else {
                 let kind = option.value?.placeholder ?? ""

@@ -20,7 +20,7 @@ enum Hints {
         "location": "redirects are followed; see --max-redirects",
         "max-age": "use --expire TIME", "max-concurrent": "use -j N",
         "max-filesize": "use --max-bytes BYTES", "max-redirs": "use --max-redirects N",
-        "no-cache": "use --force-refresh, or --memory-only to store nothing",
+        "no-cache": "use --force-refresh, or --store none to store nothing",
         "no-check-certificate": "use --trusted-host HOST for that host, or --cacert FILE",
         "no-verbose": "use -q", "out": "use -o FILE", "output-document": "use -o FILE",
         "parallel": "downloads are parallel; see -j", "parallel-max": "use -j N", "password": "use -u NAME:PASSWORD",
@@ -67,6 +67,16 @@ enum Hints {
         "remove": "kf cache rm", "stats": "kf cache stat",
         "purge": "kf cache rm URL' or 'kf cache clean --all", "version": "kf --version",
     ]
+
+    /// Options of the last release, and what says the same now.
+    private static let gone = [
+        "ignore-query": "--key-ignore '*'", "memory-only": "--store none", "opt-out-agent": "--respect-opt-out=NAME",
+    ]
+
+    /// The ending of a message about an option that another one has replaced: `; it is --store none now`.
+    static func replaced(_ name: String) -> String? {
+        gone[name.hasPrefix("no-") ? String(name.dropFirst(3)) : name].map { "; it is \($0) now" }
+    }
 
     /// The ending of a message about an unknown option: `; use -j N`. Nil for a word that is known nowhere.
     static func option(_ name: String) -> String? { options[name].map { "; \($0)" } }

@@ -87,6 +87,9 @@ final class OptionSpec: Sendable {
 
     var isFlag: Bool { value == nil }
 
+    /// Whether it can be turned on and off without a value.
+    var isSwitch: Bool { isFlag || isValueOptional }
+
     /// The value as usage lines show it behind the name: ` FILE`, ` [WORD]`, or nothing for a switch.
     var shownValue: String {
         guard let value else { return "" }
@@ -117,7 +120,7 @@ extension [OptionSpec] {
     func named(_ name: some StringProtocol) -> (option: OptionSpec, isNegated: Bool)? {
         if let option = first(where: { $0.name == name }) { return (option, false) }
         guard name.hasPrefix("no-") else { return nil }
-        return first { $0.isFlag && $0.name == name.dropFirst(3) }.map { ($0, true) }
+        return first { $0.isSwitch && $0.name == name.dropFirst(3) }.map { ($0, true) }
     }
 }
 

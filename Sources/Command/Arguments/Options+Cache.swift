@@ -3,15 +3,15 @@ import KFCore
 /// Freshness, storing, and cache keys.
 extension Options {
     static let caching: [OptionSpec] = [
-        forceRefresh.spec, revalidate.spec, onlyFromCache.spec, offline.spec, memoryOnly.spec, store.spec, expire.spec,
-        extend.spec, ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
+        forceRefresh.spec, revalidate.spec, onlyFromCache.spec, offline.spec, store.spec, expire.spec,
+        extend.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
         retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec, remoteWait.spec,
         remoteDropped.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec, tag.spec,
     ]
 
     static let key = Option<String?>(
         "key", .cache, value: "KEY", .one(ValueReader.text(needs: "a key").map(GivenKey.cacheKey)),
-        excludes: [ignoreQuery.name, keyIgnore.name], commandLineAlone: true, secret: .userInfo, decidesEntry: true,
+        excludes: [keyIgnore.name], commandLineAlone: true, secret: .userInfo, decidesEntry: true,
         help: "Store the image of one source under this key instead of its URL")
     static let forceRefresh = Option(
         "force-refresh", .cache, .flag, excludes: [onlyFromCache.name], decidesEntry: true,
@@ -25,12 +25,9 @@ extension Options {
         "offline", .cache, .flag, excludes: [forceRefresh.name, revalidate.name, onlyFromCache.name],
         decidesEntry: true,
         help: "Make no request, and serve expired images from the cache as well; a miss is an error")
-    static let memoryOnly = Option(
-        "memory-only", .cache, .flag, excludes: [store.name],
-        help: "Store nothing on disk; cached images are still used")
     static let store = Option<StoreChoice>(
         "store", .cache, .choice(default: .both),
-        help: "What to store when -p is given: the original, the processed image, or both")
+        help: "What to store: both, with -p one of the two images, or nothing (none)")
     static let expire = Option<StorageExpiration?>(
         "expire", .cache, value: "TIME|DATE",
         .one("a time such as 7d, a date such as 2030-12-31T18:00+02:00, never or expired") { text in
@@ -55,13 +52,10 @@ extension Options {
             }
         },
         byDefault: "none", help: "Freshness after each use: unchanged (none), renewed (cache-time), or TIME")
-    static let ignoreQuery = Option(
-        "ignore-query", .cache, .flag, decidesEntry: true,
-        help: "Treat URLs that differ only in their query string as one image")
     static let keyIgnore = Option(
         "key-ignore", .cache, value: "PARAM", .each(.text(needs: "the name of a parameter, such as 'X-Amz-*'")),
         decidesEntry: true,
-        help: "Treat URLs that differ only in this parameter (or pattern, 'X-Amz-*') as one image")
+        help: "Treat URLs that differ only in this parameter (or pattern, 'X-Amz-*', '*' for all) as one image")
     static let cachePolicy = Option<CachePolicy?>(
         "cache-policy", .cache,
         .choice({ CachePolicy.allCases.map(\.rawValue) }, default: "ttl", nil) { CachePolicy(rawValue: $0) },
@@ -188,8 +182,7 @@ extension Options {
     static let cleaning: [OptionSpec] =
         [all.spec] + selecting + [
             keepList.spec, keepLock.spec, skipInvalid.spec, keptFormat.spec, keptURLColumn.spec, keptBaseURL.spec,
-            keptKeyColumn.spec, keptIgnoreQuery.spec,
-            keptKeyIgnore.spec, targetSize.spec, dryRun.spec, yes.spec,
+            keptKeyColumn.spec, keptKeyIgnore.spec, targetSize.spec, dryRun.spec, yes.spec,
         ]
     static let all = Option(
         "all", .removal, .flag, commandLineAlone: true, help: "Remove everything, after confirmation")
@@ -265,7 +258,6 @@ extension Options {
     static let keptURLColumn = onCommandLine(urlColumn, help: "Column or member of the kept lists with the URLs")
     static let keptBaseURL = onCommandLine(baseURL, help: "Complete relative URLs of the kept lists with this one")
     static let keptKeyColumn = onCommandLine(keyColumn, help: "Column or member of the kept lists with cache keys")
-    static let keptIgnoreQuery = onCommandLine(ignoreQuery, help: "Keep what prefetch --ignore-query stored")
     static let keptKeyIgnore = onCommandLine(keyIgnore, help: "Keep what prefetch --key-ignore PARAM stored")
 
     private static func onCommandLine<Value>(
@@ -293,7 +285,6 @@ extension Options {
             onCommandLine(urlColumn, .selection, help: "Column or member of the lists with the URLs").spec,
             onCommandLine(baseURL, .selection, help: "Complete relative URLs of the lists with this one").spec,
             onCommandLine(keyColumn, .selection, help: "Column or member of the lists with cache keys").spec,
-            onCommandLine(ignoreQuery, .selection, help: "Also what prefetch --ignore-query stored").spec,
             onCommandLine(keyIgnore, .selection, help: "Also what prefetch --key-ignore PARAM stored").spec,
         ]
     static let pushDryRun = Option("dry-run", .cache, .flag, help: "Print what would be uploaded, and upload nothing")

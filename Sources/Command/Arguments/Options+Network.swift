@@ -21,7 +21,7 @@ extension Options {
 
     /// The filter and the rule about opt-outs, which leave images out.
     static let leavingOut: [OptionSpec] = [
-        minBytes.spec, minSize.spec, maxAspect.spec, formats.spec, respectOptOut.spec, optOutAgent.spec,
+        minBytes.spec, minSize.spec, maxAspect.spec, formats.spec, respectOptOut.spec,
     ]
 
     static let jobs = Option(
@@ -192,12 +192,9 @@ extension Options {
                 return formats
             }),
         help: "Leave out images of other formats, such as jpeg,png,webp")
-    static let respectOptOut = Option(
-        "respect-opt-out", .network, .flag,
-        help: "Leave out images whose responses say noai, noindex or TDM-Reservation: 1")
-    static let optOutAgent = Option<String?>(
-        "opt-out-agent", .network, value: "NAME", .one(.text(needs: "the name of an agent")),
-        help: "Obey the directives of X-Robots-Tag for this agent as well")
+    static let respectOptOut = Option<String?>(
+        "respect-opt-out", .network, value: "AGENT", .one(.text(needs: "the name of an agent")), valueOptional: true,
+        help: "Leave out images whose responses say noai, noindex or TDM-Reservation: 1; =AGENT: to it, too")
     static let denyPrivate = Option(
         "deny-private", .network, .flag, decidesEntry: true, help: "Refuse private, loopback and link-local addresses")
     static let http11 = Option("http1.1", .network, .flag, help: "Use HTTP/1.1 instead of HTTP/2")

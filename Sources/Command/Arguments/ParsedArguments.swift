@@ -107,7 +107,7 @@ struct CommandLineWords: Sendable {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = parts[0]
         guard let (option, isNegated) = options.named(name) else { throw unknown(String(name)) }
-        guard option.isFlag else {
+        guard option.isFlag || isNegated else {
             return try take(option, "--\(name)", parts.count == 2 ? String(parts[1]) : nil, &rest)
         }
         guard isNegated || parts.count == 1 else {
@@ -177,9 +177,10 @@ struct CommandLineWords: Sendable {
     private var hasHints: Bool { option(long: Options.jobs.name) != nil }
 
     private func unknown(_ name: String) -> UsageError {
-        let known = options.flatMap { $0.isFlag ? [$0.name, "no-" + $0.name] : [$0.name] }
+        let known = options.flatMap { $0.isSwitch ? [$0.name, "no-" + $0.name] : [$0.name] }
         let hint =
-            owners(of: name).map { "; it is an option of \($0)" } ?? (hasHints ? Hints.option(name) : nil)
+            Hints.replaced(name) ?? owners(of: name).map { "; it is an option of \($0)" }
+            ?? (hasHints ? Hints.option(name) : nil)
             ?? NearestName.to(name, in: known).map { "; did you mean '--\($0)'?" }
             ?? "; 'kf help \(command.name)' lists them"
         return UsageError(message: "'kf \(command.name)' has no option --\(name)\(hint)")
@@ -188,7 +189,7 @@ struct CommandLineWords: Sendable {
     /// The commands that have the option; nil when none has it.
     private func owners(of name: String) -> String? {
         let bare = name.hasPrefix("no-") ? String(name.dropFirst(3)) : name
-        let owners = commands.filter { $0.option(named: name) != nil || $0.option(named: bare)?.isFlag == true }
+        let owners = commands.filter { $0.option(named: name) != nil || $0.option(named: bare)?.isSwitch == true }
         return owners.isEmpty ? nil : Suggestion.list(owners.map { "'kf \($0.name)'" }, last: "and")
     }
 }
@@ -229,16 +230,24 @@ struct ParsedArguments: Sendable {
         let strange = environment.keys.filter { name in
             guard name.hasPrefix("KF_"), !otherVariables.contains(name) else { return false }
             // The names of all variables would cost a sixth of a start.
-            let option = String(decoding: name.utf8.dropFirst(3).map { $0 == 0x5F ? 0x2D : $0 | 0x20 }, as: UTF8.self)
+            let option = optionName(name)
             return !own.contains { $0.name == option }
         }
         if strange.isEmpty { return }
         let known = CommandTable.allOptions.map(\.variableName) + otherVariables
         for name in strange.sorted() where !known.contains(name) {
+            if environment[name]?.isEmpty == false, let hint = Hints.replaced(optionName(name)) {
+                throw UsageError(message: "there is no option for the variable \(name)\(hint)")
+            }
             let words = known.map { String($0.dropFirst(3)) }
             guard let near = NearestName.to(String(name.dropFirst(3)), in: words) else { continue }
             throw UsageError(message: "there is no option for the variable \(name); did you mean 'KF_\(near)'?")
         }
+    }
+
+    /// The option that a variable is of: `KF_CACHE_DIR` of `cache-dir`.
+    private static func optionName(_ variable: String) -> String {
+        String(decoding: variable.utf8.dropFirst(3).map { $0 == 0x5F ? 0x2D : $0 | 0x20 }, as: UTF8.self)
     }
 
     /// The option's value, or its default when no layer gives one.
@@ -282,11 +291,10 @@ struct ParsedArguments: Sendable {
         guard let name = option.environmentVariable else { return nil }
         guard let text = environment[name], !text.isEmpty else { return file?.setting(option) }
         var setting = Setting(origin: .environment(variable: name))
-        if option.isFlag {
-            guard let isOn = Setting.flag(text) else {
-                throw UsageError(message: "\(name) is a switch: 1 or 0, not '\(text)'")
-            }
+        if let isOn = option.isSwitch ? Setting.flag(text) : nil {
             setting.isOn = isOn
+        } else if option.isFlag {
+            throw UsageError(message: "\(name) is a switch: 1 or 0, not '\(text)'")
         } else {
             setting.values = option.isRepeatable ? text.split(separator: "\n").map(String.init) : [text]
         }

@@ -144,7 +144,7 @@ struct BashCompletion {
             lines.append("    \(names)) \(action(value.completion)); \(end) ;;")
         }
         let long = command.options.map { "--\($0.name)" } + command.options.compactMap { $0.short.map { "-\($0)" } }
-        let negated = command.options.filter { $0.isFlag && $0.name != "help" }.map { "--no-\($0.name)" }
+        let negated = command.options.filter { $0.isSwitch && $0.name != "help" }.map { "--no-\($0.name)" }
         lines += [
             "    esac", "    case $cur in", "    --no-*) _kf_words '\(negated.joined(separator: " "))' ;;",
             "    -*) _kf_words '\(long.joined(separator: " "))' ;;",
@@ -237,7 +237,7 @@ struct ZshCompletion {
     private func arguments(_ command: CommandSpec, indent: Int) -> String {
         let margin = String(repeating: " ", count: indent)
         var specs = command.options.map { option(option: $0) }
-        specs += command.options.filter { $0.isFlag && $0.name != "help" }
+        specs += command.options.filter { $0.isSwitch && $0.name != "help" }
             .map { "'(--\($0.name))--no-\($0.name)[Not --\($0.name)]'" }
         let operands = CompletionWords.operands(command)
         if command.operands != nil { specs.append("'*:argument:\(action(operands))'") }
@@ -313,7 +313,7 @@ struct FishCompletion {
                 + (option.value.map { (option.isValueOptional ? "" : " -r") + arguments($0.completion) } ?? "")
                 + " -d \(quoted(option.help))"
         }
-        for option in command.options where option.isFlag && option.name != "help" {
+        for option in command.options where option.isSwitch && option.name != "help" {
             lines.append("\(start) -l no-\(option.name) -d 'Not --\(option.name)'")
         }
         let operands = CompletionWords.operands(command)

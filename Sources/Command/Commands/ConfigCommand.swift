@@ -96,7 +96,7 @@ struct ConfigRow: Sendable {
     /// The value as it would be written; `-` for none.
     var shown: String {
         guard let setting else { return byDefault ?? (option.isFlag ? "false" : "-") }
-        return option.isFlag ? "\(setting.isOn)" : values.joined(separator: " ")
+        return values.isEmpty ? "\(setting.isOn)" : values.joined(separator: " ")
     }
 
     var from: String {
@@ -113,7 +113,7 @@ struct ConfigRow: Sendable {
             $0.option.name
         },
         JSONField("value", nil) { row in
-            if row.option.isFlag { return StrictJSON.bool(row.setting?.isOn ?? false) }
+            if row.option.isSwitch, row.values.isEmpty { return StrictJSON.bool(row.setting?.isOn ?? false) }
             if row.option.isRepeatable { return .array(row.values.map { .string($0) }) }
             return (row.values.last ?? row.byDefault).map { .string($0) } ?? .null
         },

@@ -37,7 +37,6 @@ extension KingfisherOptions {
         request.trustedHosts = Set(try arguments[Options.trustedHost])
         request.forcesHTTP11 = try arguments[Options.http11]
         request.deniesPrivateAddresses = try arguments[Options.denyPrivate]
-        request.ignoresQuery = try arguments[Options.ignoreQuery]
         request.ignoredParameters = try arguments[Options.keyIgnore]
         let count = try arguments[Options.retry]
         var retry = DelayRetryStrategy(maxRetryCount: count, retryInterval: try arguments[Options.retryDelay])
@@ -62,12 +61,8 @@ extension KingfisherOptions {
         filter.minBytes = try arguments[Options.minBytes] ?? 0
         filter.formats = try arguments[Options.formats]
         if filter != ImageFilter() { self.filter = filter }
-        let agent = try arguments[Options.optOutAgent]
-        if try arguments[Options.respectOptOut] {
-            optOut = OptOut(agent: agent)
-        } else if arguments.isOnCommandLine(Options.optOutAgent) {
-            throw UsageError(message: "--opt-out-agent needs --respect-opt-out")
-        }
+        let agent = try arguments[Options.respectOptOut]
+        if agent != nil || arguments.isBare(Options.respectOptOut) { optOut = OptOut(agent: agent) }
     }
 
     /// Throws if the file or directory cannot be read. Otherwise each transfer would fail for the same reason.

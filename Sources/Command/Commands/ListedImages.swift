@@ -19,7 +19,7 @@ struct ListedImages: Sendable {
         option = "--\(paths.isEmpty ? lockOption.spec.name : Options.keepList.spec.name)"
         let specs = [
             Options.keptFormat.spec, Options.keptURLColumn.spec, Options.keptKeyColumn.spec, Options.keptBaseURL.spec,
-            Options.keptIgnoreQuery.spec, Options.keptKeyIgnore.spec,
+            Options.keptKeyIgnore.spec,
         ]
         if paths.isEmpty {
             if let spec = specs.first(where: { arguments.setting(of: $0) != nil }) {
@@ -42,7 +42,6 @@ struct ListedImages: Sendable {
         lists.keyColumn = try arguments[Options.keptKeyColumn]
         lists.baseURL = try arguments[Options.keptBaseURL]
         lists.allowsLocal = true
-        request.ignoresQuery = try arguments[Options.keptIgnoreQuery]
         request.ignoredParameters = try arguments[Options.keptKeyIgnore]
     }
 

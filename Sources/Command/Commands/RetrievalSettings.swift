@@ -44,13 +44,13 @@ struct RetrievalSettings: Sendable {
     ) throws(UsageError) {
         var options = KingfisherOptions()
         let store = try arguments[Options.store]
-        let memoryOnly = try arguments[Options.memoryOnly]
-        options.cacheOriginalImage = store == .both || store == .original
-        options.cacheProcessedImage = store == .both || store == .processed
-        options.cacheMemoryOnly = store == .none || memoryOnly
+        options.cacheOriginalImage = store != .processed
+        options.cacheProcessedImage = store != .original
+        options.cacheMemoryOnly = store == .none
         options.waitForCache = true
-        // The command asks for each image once, so that a memory cache beside the disk cache would never have a hit.
-        options.memoryCacheExpiration = memoryOnly ? nil : .expired
+        // The command asks for each image once, so that a memory cache beside the disk cache would never have a hit. An
+        // image that is repeated and not stored is served from it.
+        options.memoryCacheExpiration = store == .none ? nil : .expired
         options.onlyLoadFirstFrame = try arguments[Options.firstFrame]
         options.decodeLimits.toleratesDamage = try arguments[Options.lenient]
         if let pixels = try arguments[Options.maxPixels] { options.decodeLimits.maxPixels = pixels }
@@ -245,7 +245,6 @@ struct RetrievalSettings: Sendable {
         _ arguments: ParsedArguments, _ variants: [Variant]
     ) throws(UsageError) -> String? {
         let options = variants.map(\.options)
-        if try arguments[Options.memoryOnly] { return "with --memory-only nothing is stored" }
         if try arguments[Options.store] == .none { return "with --store none nothing is stored" }
         if options.contains(where: { $0.diskCacheExpiration?.isExpired(at: .now()) ?? false }),
             let end = arguments.text(of: Options.expire)

@@ -101,7 +101,7 @@ public final class LockedRun: Sendable {
 
     /// The query parameters that keys lack, as the header of a lock names them.
     private static func ignoredParameters(_ request: RequestOptions) -> String? {
-        if request.ignoresQuery { return "all" }
+        if request.ignoresQuery || request.ignoredParameters.contains("*") { return "all" }
         let names = request.ignoredParameters.sorted().joined(separator: ",")
         return names.isEmpty ? nil : names
     }
