@@ -190,6 +190,35 @@ extension EndToEnd {
             #expect(width < 1024 && width * height * 3 <= 500 << 10)
         }
 
+        @Test("One failure of several formats is told once", arguments: ["fetch", "prefetch"])
+        func failsOnce(command: String) async throws {
+            let source = FixturesDirectory.path("png/rgb.png")
+            try kf.home.write("list", source)
+            try kf.home.write("gone", "missing.png")
+            func run(_ list: String, _ source: String) async throws -> [String] {
+                let words = command == "fetch" ? ["fetch", source] : ["prefetch", list, "--allow-local"]
+                // A WebP has at most 16383 pixels a side.
+                let formats = ["-p", "resize:17000x2", "-f", "webp", "-f", "png", "-P", "out"]
+                return try await kf.run(words + formats).errorLines.filter { !$0.contains("fetched") }
+            }
+            let place = command == "fetch" ? "" : "line 1: "
+            let one = try await run("list", source)
+            #expect(one.count == 1 && one[0].hasPrefix("kf: \(place)\(source) (webp): "), "\(one)")
+            let all = try await run("gone", "missing.png")
+            #expect(all == ["kf: \(place)missing.png: No such file or directory [5003]"])
+        }
+
+        @Test("Background and speed make no image again whose format has no use for them")
+        func unused() async throws {
+            let source = FixturesDirectory.path("png/rgb.png")
+            let formats = ["-f", "webp", "-f", "gif", "-f", "jpeg", "-f", "png", "-P", "out", "--json"]
+            _ = try await kf.run(["fetch", source] + formats)
+            let speed = try await kf.run(["fetch", source, "--speed", "9"] + formats).items()
+            #expect(speed.map(\.status) == ["disk", "disk", "disk", "disk"], "\(speed)")
+            let background = try await kf.run(["fetch", source, "--background", "#f00"] + formats).items()
+            #expect(background.map(\.status) == ["disk", "derived", "derived", "disk"], "\(background)")
+        }
+
         @Test("A transparent image needs a background in JPEG")
         func background() async throws {
             let source = FixturesDirectory.path("png/rgba.png")

@@ -53,6 +53,7 @@ extension EndToEnd {
             #expect(missing["http_status"] as? Int == 404 && missing["attempts"] as? Int == 0)
             #expect((1...600).contains(error["remembered_seconds"] as? Int ?? 0), "\(error)")
             #expect(error["advice"] as? String == "use --retry-failed to ask again")
+            #expect(error["message"] as? String == "response 404 Not Found, remembered")
             #expect(json.last?["remembered"] as? Int == 2 && json.last?["failed"] as? Int == 3)
             #expect(server.requests.count == 6)
             // Copies need results, which take the other way through the prefetcher.

@@ -1,3 +1,5 @@
+import KFSystem
+
 /// Advice for the words that users of curl, wget, ccache and similar programs type.
 ///
 /// The nearest name is a bad guess for some of them: `--max-filesize` is not `--max-size`, the cache's limit.
@@ -80,6 +82,20 @@ enum Hints {
 
     /// The ending of a message about an unknown option: `; use -j N`. Nil for a word that is known nowhere.
     static func option(_ name: String) -> String? { options[name].map { "; \($0)" } }
+
+    /// Advice for a URL that failed, with a range that curl or a shell expands: `{1..5}`, `[0-9]`. Nil for any other.
+    static func expansion(in text: String) -> String? {
+        for (mark, end) in [("{", "}"), ("[", "]")] as [(Character, Character)] {
+            guard let start = text.firstIndex(of: mark), let stop = text[start...].firstIndex(of: end) else { continue }
+            let inside = String(text[text.index(after: start)..<stop])
+            let ends = mark == "{" ? inside.parts(around: "..") : inside.split(separator: "-")
+            let isRange = ends.count == 2 && ends.allSatisfy { Int($0) != nil || $0.count == 1 }
+            guard isRange || mark == "{" && inside.firstIndex(of: ",") != nil else { continue }
+            let pattern = mark == "{" ? String(inside) : "\(ends[0])..\(ends[1])"
+            return "kf does not expand \(text[start...stop]); a shell expands {\(pattern)}, without quotes"
+        }
+        return nil
+    }
 
     static func option(_ letter: Character) -> String? { letters[letter].map { "; \($0)" } }
 

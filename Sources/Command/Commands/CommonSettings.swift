@@ -73,7 +73,7 @@ struct CommonSettings: Sendable {
     /// error's code. Of messages that differ only in their subject, ten are printed, and all with `-v`.
     func report(_ error: KingfisherError, for name: String?, about part: String? = nil, hint: String? = nil) {
         let advice = (hint ?? error.advice).map { "; \($0)" } ?? ""
-        let reason = "\(part.map { "\($0): " } ?? "")\(error.message)\(advice) [\(error.errorCode)]"
+        let reason = "\(part.map { "\($0): " } ?? "")\(error.messageNow)\(advice) [\(error.errorCode)]"
         guard let name else { return Terminal.printFailure("kf: \(Terminal.visible(reason))") }
         let code = "\(error.errorCode) \(error.httpStatus ?? 0) "
         guard verbose || Session.current.messages.admits("kf: ", reason, code: code) else { return }

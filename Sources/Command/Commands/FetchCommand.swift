@@ -150,9 +150,9 @@ struct FetchCommand: Sendable {
     private func print(_ reports: [ItemReport]) -> ExitStatus {
         var status = ExitStatus.success
         counts.add(reports)
-        for report in reports {
+        for (report, subject) in zip(reports, ItemReport.subjects(of: reports)) {
             if let tags, let result = report.result { tags.note(result) }
-            status.raise(to: report.print(common, on: screen))
+            status.raise(to: report.print(common, on: screen, as: subject))
         }
         if let srcset, let markup = srcset.text(reports) { srcset.append(markup) }
         return status
@@ -214,6 +214,7 @@ struct FetchCommand: Sendable {
             var report = ItemReport(
                 source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
             report.key = key
+            report.label = settings.label(of: form)
             fill(form, &report)
             return report
         }

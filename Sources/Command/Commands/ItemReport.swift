@@ -6,6 +6,8 @@ struct ItemReport: Sendable {
     let name: String
     /// The name of the variant; nil when there are no variants.
     var variant: String?
+    /// The name of the image among those of its source, in messages; nil for the only one.
+    var label: String?
     var key: String?
     var result: RetrieveImageResult?
     /// The file that the image was written to.
@@ -35,17 +37,20 @@ struct ItemReport: Sendable {
     /// Advice that ends the error message.
     var hint: String?
 
-    /// Prints the outcome as the settings ask, and returns its exit status.
-    func print(_ common: CommonSettings, on screen: Screen? = nil) -> ExitStatus {
+    /// Prints the outcome as the settings ask, and returns its exit status. `subject` names the images that failed alike,
+    /// see `subjects`.
+    func print(_ common: CommonSettings, on screen: Screen? = nil, as subject: String?) -> ExitStatus {
         if common.json { Terminal.print(json) }
         if let error = problem {
             if error.isClosedOutput { return .success }
             // The user sent the signal and needs no message.
-            if !error.isCancellation { common.report(error, for: title, about: overlay, hint: hint) }
+            if let subject, !error.isCancellation {
+                common.report(error, for: name + subject, about: overlay, hint: hint ?? Hints.expansion(in: source))
+            }
         }
-        if let leftOut, !common.quiet, !common.json {
-            Terminal.printError(
-                "kf: \(Terminal.visible("\(title): \(status == "filtered" ? "filtered" : "opted out"): \(leftOut)"))")
+        if let leftOut, let subject, !common.quiet, !common.json {
+            let reason = status == "filtered" ? "filtered" : "opted out"
+            Terminal.printError("kf: \(Terminal.visible("\(name)\(subject): \(reason): \(leftOut)"))")
         }
         if let result, error == nil {
             if let screen {
@@ -77,7 +82,19 @@ struct ItemReport: Sendable {
         }
     }
 
-    private var title: String { variant.map { "\(name) (\($0))" } ?? name }
+    private var title: String { label.map { "\(name) (\($0))" } ?? name }
+
+    /// Returns what follows the source's name in the message of each report of a source, whose failures are told once: the
+    /// labels of the images that failed alike, nothing if all did. Nil where the message of an earlier one tells it.
+    static func subjects(of reports: [ItemReport]) -> [String?] {
+        let reasons = reports.map { $0.message ?? $0.leftOut }
+        return reports.indices.map { index in
+            let alike = reports.indices.filter { reasons[$0] == reasons[index] }
+            guard alike.first == index else { return nil }
+            if alike.count == reports.count { return "" }
+            return " (\(alike.compactMap { reports[$0].label }.joined(separator: ", ")))"
+        }
+    }
 
     var json: String { JSONObject(self, Self.fields).json }
 
@@ -304,6 +321,19 @@ struct ItemReport: Sendable {
         guard let named = OutputName.format(of: output), named != format else { return nil }
         let remedy = format.isDecodable && named.isEncodable ? "; -f \(named.rawValue) converts it" : ""
         return "\(output) has the bytes of \(format.displayName)\(remedy)"
+    }
+}
+
+extension CommonSettings {
+    /// Reports the failures of a source's images, each once, and returns the gravest status.
+    func report(failuresOf reports: [ItemReport], for name: String, hint: String?) -> ExitStatus {
+        var status = ExitStatus.success
+        for (report, subject) in zip(reports, ItemReport.subjects(of: reports)) {
+            guard let problem = report.problem else { continue }
+            if let subject { self.report(problem, for: name + subject, about: report.overlay, hint: hint) }
+            status.raise(to: problem.status)
+        }
+        return status
     }
 }
 

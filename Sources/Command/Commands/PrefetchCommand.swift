@@ -259,11 +259,14 @@ struct PrefetchCommand: Sendable {
         if error.isOfFullOutput || error.isCacheFailure && !error.isAboutOneImage && !error.isLocked {
             return .cacheFailed
         }
-        let overlay = settings.variants.indices.lazy.compactMap { settings.overlay(of: $0, missedBy: error) }.first
         annotations?.add(error, at: outcome.item)
-        common.report(
-            error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))", about: overlay)
-        return error.status
+        let name = "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))"
+        let hint = Hints.expansion(in: outcome.item.text)
+        guard settings.variants.count > 1, case .retrieved = outcome.ending else {
+            common.report(error, for: name, about: settings.overlay(of: 0, missedBy: error), hint: hint)
+            return error.status
+        }
+        return common.report(failuresOf: reports(outcome), for: name, hint: hint)
     }
 
     /// Writes the outcome to standard output and the files, and warns of what a copy lacks.
@@ -290,7 +293,7 @@ struct PrefetchCommand: Sendable {
     private func tell(_ outcome: PrefetchOutcome) {
         for report in reports(outcome) {
             let name = Terminal.visible(RequestURL.redacted(outcome.item.text))
-            let variant = report.variant.map { " (\($0))" } ?? ""
+            let variant = report.label.map { " (\($0))" } ?? ""
             let check = report.result?.check.map { " (check: \($0.rawValue))" } ?? ""
             let status =
                 report.leftOut.map { "left out, \(Terminal.visible($0))" } ?? report.result.map(ItemReport.account(of:))
@@ -311,6 +314,7 @@ struct PrefetchCommand: Sendable {
             var report = common
             var description: ImageDescription?
             report.variant = settings.variants[index].name
+            report.label = settings.label(of: index)
             switch outcome.ending {
             case .failed(let error): report.error = error
             case .notTried: report.isNotTried = true

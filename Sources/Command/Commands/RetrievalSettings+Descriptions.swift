@@ -19,6 +19,14 @@ extension RetrievalSettings {
         return retrieved
     }
 
+    /// The name of an image among those of its source, in messages: of its variant, and of its format if that has several.
+    func label(of index: Int) -> String? {
+        let own = variants[index]
+        let isOnly = variants.count { $0.name == own.name } == 1
+        let parts = [own.name, isOnly ? nil : own.format?.rawValue ?? "keep"].compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: " ")
+    }
+
     private var isDescribed: Bool { placeholder != nil || measures.contains { $0 != .frames } }
 
     /// The members and columns that descriptions add to a record.

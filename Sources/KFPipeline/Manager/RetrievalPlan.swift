@@ -77,7 +77,7 @@ extension Retrieval {
             return RetrievalPlan(isRequested ? .request : .refuse, ["its overlay cannot be had: \(error.message)"])
         case .fail(let error):
             let step = RetrievalPlan.Step(failing: error)
-            return RetrievalPlan(step, reasons + [step == .refuse ? "only the cache may be used" : error.message])
+            return RetrievalPlan(step, reasons + [step == .refuse ? "only the cache may be used" : error.messageNow])
         case .serveStale, .ask: break
         }
         if let answer, !answer.isExpired(at: now), !skipsDisk {

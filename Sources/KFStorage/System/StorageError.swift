@@ -87,16 +87,16 @@ package enum StorageError: Error, Equatable, Sendable {
         case .cannotCreateDirectory(let path, let code):
             "cannot create the directory \(path): \(describe(errno: code))"
         case .pathTooLong(let path, let limit):
-            "the path of the cache directory \(path) has \(path.utf8.count) bytes, of which SQLite takes \(limit); choose a shorter one with --cache-dir"
+            "the path of the cache directory \(path) has \(path.utf8.count) bytes, of which SQLite takes \(limit); choose a shorter one"
         case .insecureDirectory(let path, let reason, let remedy): "\(path) \(reason); to use it: \(remedy)"
         case .planted(let path, let kind):
             "\(path) is \(kind), which kf did not create there; remove it and try again"
         case .notACache(let path):
-            "\(path) is not empty and is not a kf cache (no CACHEDIR.TAG by kf); choose another --cache-dir"
+            "\(path) is not empty and is not a kf cache (no CACHEDIR.TAG by kf); choose another directory"
         case .readOnly(let path): "\(path) cannot be written to"
         case .newerSchema(let path, let found, let supported):
-            "\(path) was written by a newer kf (format \(found), this one reads \(supported)); update kf or use another --cache-dir"
-        case .foreignIndex(let path): "\(path) is a database of another program; use another --cache-dir"
+            "\(path) was written by a newer kf (format \(found), this one reads \(supported)); update kf or use another directory"
+        case .foreignIndex(let path): "\(path) is a database of another program; use another directory"
         case .corruptIndex(let path, let detail):
             "\(path) is damaged: \(detail) (to repair it: kf cache verify --repair)"
         case .database(let path, let code, let message): "\(path): \(message) (SQLite \(code))"

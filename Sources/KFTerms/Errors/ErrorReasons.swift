@@ -66,12 +66,9 @@ extension KingfisherError {
             case .invalidURLResponse(let detail, _): (2001, "invalidURLResponse", detail)
             case .invalidHTTPStatusCode(let status):
                 (2002, "invalidHTTPStatusCode", "response \(HTTPStatus.text(status))")
-            case .rememberedHTTPStatusCode(let status, let seconds):
-                (
-                    2002, "invalidHTTPStatusCode",
-                    "response \(HTTPStatus.text(status)), remembered for another "
-                        + SpanText.short(seconds.multiplied(saturating: 1000))
-                )
+            case .rememberedHTTPStatusCode(let status, _):
+                // The time is not part of it, so that one failure has one text: in reports, and in shards of equal bytes.
+                (2002, "invalidHTTPStatusCode", "response \(HTTPStatus.text(status)), remembered")
             case .transferError(_, let detail, _): (2003, "transferError", detail)
             case .dataModifyingFailed: (2004, "dataModifyingFailed", "the delegate returned no data")
             case .noURLResponse: (2005, "noURLResponse", "the server closed the connection without an answer")

@@ -39,6 +39,12 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
     /// Whether the error repeats a cached refusal. No request was made then.
     public var isRemembered: Bool { secondsRemembered != nil }
 
+    /// The message, with the time for which a cached refusal is still remembered.
+    package var messageNow: String {
+        guard case .responseError(reason: .rememberedHTTPStatusCode(_, let seconds)) = self else { return message }
+        return "\(message) for another \(SpanText.short(seconds.multiplied(saturating: 1000)))"
+    }
+
     /// The seconds for which a cached refusal, or the measures of an image, are still remembered; nil for every other error.
     public var secondsRemembered: Int64? {
         switch self {

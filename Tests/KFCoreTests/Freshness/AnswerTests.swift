@@ -30,7 +30,7 @@ struct AnswerTests {
         let remembered = try #require(await error(fixture, .http()))
         #expect(remembered == .responseError(reason: .rememberedHTTPStatusCode(status, secondsLeft: 1)))
         #expect(remembered.errorCode == 2002 && remembered.httpStatus == status)
-        #expect(remembered.message.contains("remembered for another 1s"))
+        #expect(remembered.message.hasSuffix(", remembered") && remembered.messageNow.hasSuffix(" for another 1s"))
         #expect(transport.requests.count == 1)
         fixture.advance(seconds: 1)
         #expect(await error(fixture, .http()) == .responseError(reason: .invalidHTTPStatusCode(status)))
