@@ -68,9 +68,12 @@ extension EncodeOptions {
         min(max(qualities[format] ?? quality ?? EncodeOptions.usualQuality(of: format), 1), 100)
     }
 
-    /// The options for one format, whose quality is the only one.
+    /// The options for one format, whose quality is the only one, without a background and a speed that it has no use for.
     package func only(_ format: ImageFormat) -> EncodeOptions {
         var options = self
+        // The pixels of a GIF are opaque or clear, so that it needs a background like a JPEG.
+        if format != .jpeg, format != .gif { options.background = nil }
+        if format != .avif { options.speed = EncodeOptions().speed }
         options.quality = qualities[format] ?? quality
         options.qualities = [:]
         if format.supportsAlpha || background != nil { options.transparentFormat = nil }
