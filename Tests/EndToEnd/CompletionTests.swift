@@ -87,6 +87,9 @@ extension EndToEnd {
             try expect(terminal, "kf fetch pic", shows: "picture\\ one.png")
             try expect(terminal, "kf fetch --output-dir fo", shows: "folder/")
             try expect(terminal, "kf completions fi", shows: "fish")
+            try expect(terminal, "kf fetch --measure ent", shows: "entropy")
+            try expect(terminal, "kf fetch --measure dhash,ent", shows: "dhash,entropy")
+            try expect(terminal, "kf fetch --srcset pic", shows: "picture\\ one.png")
         }
 
         @Test("Every script contains every option")

@@ -134,9 +134,12 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
         case directories
         case processors
         case words([String])
+        /// Some of these words, with commas between them.
+        case list([String])
     }
 
     private let text: @Sendable () -> String
+    private var members: (@Sendable () -> [String])?
 
     var placeholder: String { text() }
 
@@ -144,10 +147,17 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
 
     init(_ text: String) { self.init(stringLiteral: text) }
 
+    /// A list of these words.
+    init(_ text: String, of members: @escaping @Sendable () -> [String]) {
+        self.init(text)
+        self.members = members
+    }
+
     /// The words of a choice. They are listed when help or a message needs them.
     init(words: @escaping @Sendable () -> [String]) { text = { words().joined(separator: "|") } }
 
     var completion: Completion {
+        if let members { return .list(members()) }
         let words = words
         if !words.isEmpty { return .words(words) }
         switch placeholder.prefix(while: { $0 != "|" }) {

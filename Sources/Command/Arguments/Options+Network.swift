@@ -180,7 +180,7 @@ extension Options {
         "max-aspect", .network, value: "N", .one(.number(in: 1...1e6)),
         help: "Leave out images whose longer side is more than N times the shorter one")
     static let formats = Option<Set<ImageFormat>?>(
-        "formats", .network, value: "FORMAT,...",
+        "formats", .network, value: ValueKind("FORMAT,...", of: { ImageFormat.allCases.map(\.rawValue) }),
         .one(
             ValueReader { (given) throws(UsageError) in
                 let words = { @Sendable in ImageFormat.allCases.map(\.rawValue) }

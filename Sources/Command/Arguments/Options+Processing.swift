@@ -76,7 +76,8 @@ extension Options {
         .choice({ ImagePlaceholder.allCases.map(\.rawValue) }, default: nil, nil) { ImagePlaceholder(rawValue: $0) },
         help: "Add a placeholder of each image to --json and --results: thumbhash or color")
     static let measure = Option<[ImageMeasure]>(
-        "measure", .processing, value: "LIST",
+        "measure", .processing,
+        value: ValueKind("LIST", of: { ImageMeasure.allCases.map(\.rawValue) }),
         OptionForm(absent: []) { (given) throws(UsageError) in
             let reader = ValueReader.choice({ ImageMeasure.allCases.map(\.rawValue) }) { ImageMeasure(rawValue: $0) }
             var measures: [ImageMeasure] = []
@@ -130,7 +131,10 @@ struct VariantText: Sendable {
     init(_ given: Given) throws(UsageError) {
         let parts = given.text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(parts[0])
-        guard parts.count == 2, !parts[1].isEmpty, OutputName.isSafe(name) else {
+        if parts.count == 2, parts[1].isEmpty, OutputName.isSafe(name) {
+            throw given.problem("needs a chain behind '\(name)='; \(name)=encode:keep is the image as it is")
+        }
+        guard parts.count == 2, OutputName.isSafe(name) else {
             throw given.wrong(
                 "NAME=CHAIN, such as small=resize:320x, with letters, digits, - and _ in the name")
         }

@@ -69,9 +69,9 @@ extension Options {
     static let noClobber = Option("no-clobber", .output, .flag, help: "Leave output files that exist as they are")
 
     static let srcset = Option<String?>(
-        "srcset", .output, value: "FILE.html|.json", .one(.text(needs: "the name of a file")),
+        "srcset", .output, value: "FILE", .one(.text(needs: "the name of a file")),
         excludes: [noClobber.name], commandLineAlone: true,
-        help: "Write a <picture> for each source, or its JSON, with the files in --output-dir")
+        help: "Write a <picture> for each source, or its JSON (FILE.json), with the files in --output-dir")
     static let srcsetURL = Option<String?>(
         "srcset-url", .output, value: "URL",
         .one("a URL or path without blanks, such as /images/") { text in

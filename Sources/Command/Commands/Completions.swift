@@ -73,6 +73,14 @@ struct BashCompletion {
                 mapfile -t COMPREPLY < <(compgen -"$1" -- "$cur")
             }
 
+            # The words before the last comma stay.
+            _kf_list() {
+                local start=
+                [[ $cur == *,* ]] && start=${cur%,*},
+                compopt -o nospace 2>/dev/null
+                mapfile -t COMPREPLY < <(compgen -P "$start" -W "$1" -- "${cur##*,}")
+            }
+
             # The shell appends the processor's arguments after the colon.
             _kf_processors() {
                 compopt -o nospace 2>/dev/null
@@ -160,6 +168,7 @@ struct BashCompletion {
         case .directories: "_kf_files d"
         case .processors: "_kf_processors"
         case .words(let choices): "_kf_words '\(choices.joined(separator: " "))'"
+        case .list(let words): "_kf_list '\(words.joined(separator: " "))'"
         }
     }
 }
@@ -269,6 +278,7 @@ struct ZshCompletion {
         case .directories: "_files -/"
         case .processors: "_kf_processors"
         case .words(let choices): "(\(choices.joined(separator: " ")))"
+        case .list(let words): "_values -s , word \(words.joined(separator: " "))"
         }
     }
 }
@@ -331,6 +341,7 @@ struct FishCompletion {
         case .files: return " -F"
         case .directories: return " -a '(__fish_complete_directories (commandline -ct))'"
         case .words(let choices): return " -f -a '\(choices.joined(separator: " "))'"
+        case .list(let words): return " -f -a '(__fish_append , \(words.joined(separator: " ")))'"
         case .processors:
             return " -f -a '(__kf_processors)'"
         }
