@@ -77,6 +77,15 @@ extension EndToEnd {
             let list = try objects(try await kf.run("cache", "ls", "--json").outputLines)
             let listed = list.compactMap { $0["measures"] as? [String: Any] }
             #expect(listed.count == 1 && listed[0]["dhash"] as? String == second?["dhash"] as? String, "\(list)")
+            let shown = try await kf.run("cache", "ls").outputLines
+            #expect(shown.count == 2 && !shown.contains { $0.contains("@sketch") }, "\(shown)")
+            let smallest = try await kf.run("cache", "ls", "--limit", "2", "--sort", "size", "--reverse").outputLines
+            #expect(smallest.count == 2 && !smallest.contains { $0.contains("@sketch") }, "\(smallest)")
+            let chain = "resize:320x|>sketch:256|>described:2"
+            for options in [["-v"], ["--processor", chain]] {
+                let own = try await kf.run(["cache", "ls"] + options)
+                #expect(own.output.contains("@\(chain)\n"), "\(own)")
+            }
         }
 
         @Test("The summary counts no image for a measure")

@@ -73,6 +73,31 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "verify", "--cache-dir", "all").status == 0)
         }
 
+        @Test("A verbose dry run tells what differs, and where")
+        func differences() async throws {
+            let site = try TemporaryDirectory()
+            let changing = try FileServer(root: site.url)
+            let url = changing.url("a.png")
+            for (cache, fixture) in [("all", "png/grey.png"), ("other", "png/rgb.png")] {
+                try site.write("a.png", FixturesDirectory.named(fixture).data)
+                #expect(try await kf.run("fetch", "-q", "--cache-dir", cache, url).status == 0)
+                try await fill(cache, [names[0]])
+            }
+            try await fill("all", [names[1]], "--measure", "mean")
+            try await fill("other", [names[2]], "-p", "resize:8x")
+            _ = try await kf.run("cache", "merge", "all", "--cache-dir", "same")
+            let run = try await merge("other", "--dry-run", "-v")
+            let grey = server.url(names[2])
+            #expect(
+                run.outputLines.dropLast().sorted() == [
+                    "newer in other, other bytes\t\(url)", "newer in other, same bytes\t\(server.url(names[0]))",
+                    "only here\t\(server.url(names[1]))", "only in other\t\(grey)", "only in other\t\(grey)@resize:8x",
+                ], "\(run)")
+            #expect(try await merge("same", "--dry-run", "-v").outputLines.count == 1)
+            let fresh = try await kf.run("cache", "merge", "other", "--dry-run", "-v", "--cache-dir", "none")
+            #expect(fresh.outputLines.count { $0.hasPrefix("only in other\t") } == 4, "\(fresh)")
+        }
+
         @Test("A damaged file is left out, and the merge goes on")
         func damaged() async throws {
             try await fill("one", names)
@@ -128,6 +153,9 @@ extension EndToEnd {
             let result = try await merge("all", "nowhere")
             #expect(result.status == 3 && result.errorLines.count == 2, "\(result)")
             #expect(result.errorLines[0].contains("is this cache") && result.errorLines[1].contains("nowhere"))
+            try kf.home.write("folder/a.txt", "x")
+            let folder = try await merge("folder")
+            #expect(folder.errors.contains("not a kf cache") && !folder.errors.contains("--cache-dir"), "\(folder)")
             #expect(try await kf.run("cache", "merge").status == 2)
         }
 

@@ -13,7 +13,9 @@ enum CacheListCommand {
         return common.onCache(access: .readOnly) { cache throws(KingfisherError) in
             guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
             let hasHeading = Atomic(common.json || common.quiet || !Terminal.isTerminal(Session.current.output))
-            _ = try await cache.list(entries.selection, order: order, reversed: isReversed, limit: limit) { entry in
+            var shown = entries.selection
+            shown.hidesDescriptions = !common.json && !common.verbose && shown.identifier == nil
+            _ = try await cache.list(shown, order: order, reversed: isReversed, limit: limit) { entry in
                 entries.note(entry.name.key)
                 if !hasHeading.exchange(true, ordering: .relaxed) { Terminal.print(EntryTable.header(isLong: isLong)) }
                 print(entry, isLong: isLong, common)

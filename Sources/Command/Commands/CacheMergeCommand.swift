@@ -30,8 +30,12 @@ struct CacheMergeCommand: Sendable {
             var status = ExitStatus.success
             for directory in directories {
                 do throws(KingfisherError) {
+                    let tells = common.verbose && !common.json
+                    if tells, isDryRun {
+                        try await cache.compare(with: directory) { tell(there: $0, here: $1, directory) }
+                    }
                     let result = try await cache.merge(from: directory, changesNothing: isDryRun) { entry in
-                        if common.verbose, !common.json { Terminal.print(EntryText.name(entry.name, whole: true)) }
+                        if tells, !isDryRun { Terminal.print(EntryText.name(entry.name, whole: true)) }
                     }
                     if result.damaged + result.tooLarge > 0 { status.raise(to: .someFailed) }
                     print((directory, isDryRun, result))
@@ -44,6 +48,21 @@ struct CacheMergeCommand: Sendable {
             await cache.close()
             return status
         }
+    }
+
+    /// Prints which of the caches has an image, or a newer one.
+    private func tell(there: CachedEntry?, here: CachedEntry?, _ directory: String) {
+        guard let name = (there ?? here)?.name, !DescriptionSerializer.isDescription(name.identifier) else { return }
+        let other = "in \(directory)"
+        var state = there == nil ? "only here" : "only \(other)"
+        if let there, let here {
+            let isSame = there.facts.sha256 == here.facts.sha256
+            state =
+                there.created == here.created
+                ? "as old and different \(other)"
+                : "newer \(there.created > here.created ? other : "here"), \(isSame ? "same bytes" : "other bytes")"
+        }
+        Terminal.print("\(Terminal.visible(state))\t\(EntryText.name(name, whole: true))")
     }
 
     private func print(_ merged: Merged) {

@@ -19,7 +19,9 @@ extension CommandTable {
     static let cacheList = CommandSpec(
         "cache", "ls", summary: "List cache entries", operands: "[URL|PATTERN]...",
         options: Options.selecting + Options.listing
-            + Options.common(quiet: "Print no heading", verbose: "Print whole URLs, with query strings"),
+            + Options.common(
+                quiet: "Print no heading",
+                verbose: "Print whole URLs, with query strings, and the entries of --measure"),
         examples: [
             "kf cache ls --sort size --limit 20", "kf cache ls 'https://example.com/*' --json",
             "kf cache ls --tag site --unused-for 30d",
@@ -194,7 +196,9 @@ extension CommandTable {
     static let cacheMerge = CommandSpec(
         "cache", "merge", summary: "Take the images of other caches into this one", operands: "DIR...",
         options: [Options.mergeDryRun.spec, Options.maxSize.spec]
-            + Options.common(quiet: "Print nothing", verbose: "Print each entry that is taken"),
+            + Options.common(
+                quiet: "Print nothing",
+                verbose: "Print each entry that is taken; with --dry-run each that differs, and where it is newer"),
         examples: ["kf cache merge restored/*", "kf cache merge ~/.cache/kf --cache-dir /mnt/cache --dry-run"],
         details: [
             "Of two entries of one key the newer one counts, with its times, hits and tags; equal bytes are one file. Every "

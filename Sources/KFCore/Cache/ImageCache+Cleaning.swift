@@ -55,6 +55,9 @@ public struct CacheSelection: Sendable {
     /// The tags that the entry must have, all of them.
     public var tags: Set<String> = []
 
+    /// Whether descriptions of images do not match.
+    package var hidesDescriptions = false
+
     /// Creates a selection of all entries.
     public init() {}
 
@@ -70,6 +73,7 @@ public struct CacheSelection: Sendable {
         filter.glob = glob
         filter.keys = keys
         filter.identifier = identifier
+        filter.hiddenIdentifiers = hidesDescriptions ? DescriptionSerializer.identifiers : nil
         filter.format = format?.rawValue
         filter.largerThan = largerThan
         filter.expiredAt = isExpired ? now : nil

@@ -27,17 +27,8 @@ extension ImageCache {
     ) async throws(KingfisherError) -> CacheMerge {
         let now = now
         return try await blocking.run { [self] () throws(KingfisherError) in
-            let other: DiskStorage
-            do throws(StorageError) {
-                other = try DiskStorage(configuration.storage(readingFrom: directory, patience))
-            } catch {
-                throw KingfisherError(opening: error)
-            }
+            let (other, own) = try open(directory)
             defer { other.close() }
-            let own = try storage()
-            if own?.path == other.path {
-                throw .cacheError(reason: .diskStorageIsNotReady(detail: "\(directory) is this cache"))
-            }
             if !changesNothing, let problem = try diskProblemNow() { throw problem }
             var merger = CacheMerger(
                 from: other, into: own, sizeLimit: diskConfig.sizeLimit, changesNothing: changesNothing
@@ -49,5 +40,43 @@ extension ImageCache {
                 taken: (merger.taken, merger.bytes), kept: merger.kept, damaged: merger.damaged,
                 tooLarge: merger.tooLarge)
         }
+    }
+
+    /// Calls `body` with each image of which this cache and the one in another directory do not have the same: with the
+    /// entries there and here, as far as it has them. Reads no files. Throws what `merge` throws before its first store.
+    package func compare(
+        with directory: String, _ body: @escaping @Sendable (_ there: CachedEntry?, _ here: CachedEntry?) -> Void
+    ) async throws(KingfisherError) {
+        let now = now
+        try await blocking.run { [self] () throws(KingfisherError) in
+            let (other, own) = try open(directory)
+            defer { other.close() }
+            let merger = CacheMerger(from: other, into: own, sizeLimit: 0, changesNothing: true) { _ in }
+            do throws(StorageError) {
+                try merger.compare { there, here in
+                    body(
+                        there.map { CachedEntry($0, path: other.path(of: $0), now: now) },
+                        here.flatMap { entry in own.map { CachedEntry(entry, path: $0.path(of: entry), now: now) } })
+                }
+            } catch {
+                throw KingfisherError(reading: error)
+            }
+        }
+    }
+
+    /// Opens the cache in another directory for reading. Blocks.
+    private func open(_ directory: String) throws(KingfisherError) -> (other: DiskStorage, own: DiskStorage?) {
+        let other: DiskStorage
+        do throws(StorageError) {
+            other = try DiskStorage(configuration.storage(readingFrom: directory, patience))
+        } catch {
+            throw KingfisherError(opening: error)
+        }
+        let own = try storage()
+        if own?.path == other.path {
+            other.close()
+            throw .cacheError(reason: .diskStorageIsNotReady(detail: "\(directory) is this cache"))
+        }
+        return (other, own)
     }
 }

@@ -47,16 +47,10 @@ package struct CacheMerger: ~Copyable {
     /// Takes the images, whose files are hashed. What was taken before an error stays, and with a full disk what fits is
     /// taken before that error is thrown. Blocks.
     package mutating func run() throws(StorageError) {
-        let count = try source.read { connection throws(StorageError) in try connection.count() }
-        let parts = UInt64(max(1, count / Self.part))
-        let span = UInt64.max / parts
         // Processed images come after all originals: a store refuses one whose original has other bytes here.
         for takesOriginals in [true, false] {
-            for part in 0..<parts {
-                // Row numbers are hashes, so rows are spread evenly.
-                let first = Int64.min &+ Int64(bitPattern: part &* span)
-                let last = part == parts - 1 ? Int64.max : first &+ Int64(bitPattern: span &- 1)
-                var rest = try entries(from: first, through: last, originals: takesOriginals)[...]
+            for part in try Self.parts(of: source) {
+                var rest = try Self.entries(of: source, part, originals: takesOriginals)[...]
                 while !rest.isEmpty {
                     let some = rest.prefix(Self.batch)
                     rest = rest.dropFirst(some.count)
@@ -67,12 +61,45 @@ package struct CacheMerger: ~Copyable {
         if let fullDisk { throw fullDisk }
     }
 
-    private func entries(
-        from first: Int64, through last: Int64, originals: Bool
+    /// Calls `body` with each image that is not the same in both caches: its entries in the source and in the target, as far
+    /// as it has them. Blocks.
+    package func compare(_ body: (_ there: Entry?, _ here: Entry?) -> Void) throws(StorageError) {
+        for originals in [true, false] {
+            for part in try Self.parts(of: source) {
+                let found = try Self.entries(of: source, part, originals: originals)[...]
+                for (there, here) in zip(found, try Self.known(found, in: target)) {
+                    let there = there.entry.entry
+                    if let here, here.created == there.created, here.object.digest == there.object.digest { continue }
+                    body(there, here)
+                }
+            }
+            guard let target else { continue }
+            for part in try Self.parts(of: target) {
+                let found = try Self.entries(of: target, part, originals: originals)[...]
+                for (here, there) in zip(found, try Self.known(found, in: source)) where there == nil {
+                    body(nil, here.entry.entry)
+                }
+            }
+        }
+    }
+
+    /// The ranges of row numbers that are read together. The numbers are hashes, so that rows are spread evenly.
+    private static func parts(of storage: DiskStorage) throws(StorageError) -> [ClosedRange<Int64>] {
+        let count = try storage.read { connection throws(StorageError) in try connection.count() }
+        let parts = UInt64(max(1, count / Self.part))
+        let span = UInt64.max / parts
+        return (0..<parts).map { part in
+            let first = Int64.min &+ Int64(bitPattern: part &* span)
+            return first...(part == parts - 1 ? Int64.max : first &+ Int64(bitPattern: span &- 1))
+        }
+    }
+
+    private static func entries(
+        of storage: DiskStorage, _ rows: ClosedRange<Int64>, originals: Bool
     ) throws(StorageError) -> [Found] {
-        try source.read { connection throws(StorageError) in
+        try storage.read { connection throws(StorageError) in
             var entries: [Found] = []
-            for found in try connection.wholeEntries(from: first, through: last)
+            for found in try connection.wholeEntries(from: rows.lowerBound, through: rows.upperBound)
             where found.entry.key.isOriginal == originals && found.entry.key.holdsImage {
                 entries.append((found, try connection.tags(row: found.entry.row)))
             }
@@ -81,7 +108,7 @@ package struct CacheMerger: ~Copyable {
     }
 
     private mutating func take(_ some: ArraySlice<Found>) throws(StorageError) {
-        let known = try timesKnown(of: some)
+        let known = try Self.known(some, in: target).map { $0?.created }
         var entries: [Entry] = []
         var stores: [[Store]] = []
         for (found, known) in zip(some, known) {
@@ -123,14 +150,16 @@ package struct CacheMerger: ~Copyable {
         }
     }
 
-    /// Returns when the target has stored the entries of these keys.
-    private func timesKnown(of some: ArraySlice<Found>) throws(StorageError) -> [Timestamp?] {
-        guard let target else { return some.map { _ in nil } }
-        return try target.read { connection throws(StorageError) in
+    /// Returns what a cache has under the keys of these entries.
+    private static func known(
+        _ some: ArraySlice<Found>, in storage: DiskStorage?
+    ) throws(StorageError) -> [Entry?] {
+        guard let storage else { return some.map { _ in nil } }
+        return try storage.read { connection throws(StorageError) in
             try connection.reading { () throws(StorageError) in
-                var times: [Timestamp?] = []
-                for found in some { times.append(try connection.entry(found.entry.entry.key)?.created) }
-                return times
+                var known: [Entry?] = []
+                for found in some { known.append(try connection.entry(found.entry.entry.key)) }
+                return known
             }
         }
     }

@@ -12,6 +12,8 @@ package struct EntryFilter: Sendable, Equatable {
     package var identifier: String?
     /// The last steps of the identifier, which is more than they are. They hold no `*`, `?` and `[`.
     package var identifierEnd: String?
+    /// A pattern for `|>` and the identifiers that do not match.
+    package var hiddenIdentifiers: String?
     package var format: String?
     /// The size in bytes that the entry must exceed.
     package var largerThan: Int64?
@@ -37,6 +39,7 @@ package struct EntryFilter: Sendable, Equatable {
         if glob != nil { parts.append("e.key GLOB ?3") }
         if identifier != nil { parts.append(Self.hasIdentifier) }
         if identifierEnd != nil { parts.append("'|>' || e.identifier GLOB '*' || ?14") }
+        if hiddenIdentifiers != nil { parts.append("NOT '|>' || e.identifier GLOB ?15") }
         if createdBefore != nil { parts.append("e.created < ?5") }
         if accessedBefore != nil { parts.append("t.accessed < ?6") }
         if expiredAt != nil { parts.append("t.expires <= ?7") }
@@ -66,7 +69,7 @@ package struct EntryFilter: Sendable, Equatable {
     /// Returns whether the filter selects the key. Always false for a filter with a condition that a key lacks.
     package func selects(_ key: EntryKey) -> Bool {
         guard host == nil, createdBefore == nil, !needsTimes, format == nil, largerThan == nil, tags.isEmpty,
-            identifierEnd == nil
+            identifierEnd == nil, hiddenIdentifiers == nil
         else {
             return false
         }
@@ -86,6 +89,7 @@ package struct EntryFilter: Sendable, Equatable {
         format?.bind(to: statement, at: 12)
         largerThan?.bind(to: statement, at: 13)
         identifierEnd?.bind(to: statement, at: 14)
+        hiddenIdentifiers?.bind(to: statement, at: 15)
         for (index, tag) in tags.enumerated() { tag.bind(to: statement, at: Int32(clamping: Self.firstTag + index)) }
     }
 }

@@ -86,6 +86,9 @@ package struct DescriptionSerializer: CacheSerializer {
     /// The steps at the end of the identifier of each entry with a description, behind `|>` and the steps before.
     package static let steps = "|>\(ImageDescription.reduction.identifier)|>\(DescriptionSerializer().identifier)"
 
+    /// The pattern for `|>` and the identifier of each entry with a description, of any revision.
+    package static let identifiers = "*|>\(ImageDescription.reduction.identifier)|>\(Self.name)[0-9]*"
+
     /// Returns whether an entry with this identifier keeps a description, of any revision.
     package static func isDescription(_ identifier: String) -> Bool {
         guard identifier.utf8.last.map({ $0 &- 0x30 < 10 }) == true else { return false }
