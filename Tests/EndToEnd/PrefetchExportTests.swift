@@ -35,7 +35,7 @@ extension EndToEnd {
 
         @Test(
             "The summary counts the files of failed items",
-            arguments: [["--max-size", "1K"], ["-f", "png", "-f", "jpeg"]] as [[String]])
+            arguments: [["--max-size", "1K"], ["-p", "resize:17000x2", "-f", "png", "-f", "webp"]] as [[String]])
         func countsOfFailed(options: [String]) async throws {
             let list = Data(server.url("png/rgba.png").utf8)
             for state in ["written", "unchanged"] {
