@@ -147,6 +147,6 @@ class Pictures:
         source, made = self.folder / "plain.png", self.folder / f"made.{EXTENSIONS[kind]}"
         source.write_bytes(png(label))
         subprocess.run(
-            [self.kf, "fetch", source, "--memory-only", "-q", "-f", kind, "--speed", "10", "-o", made], check=True,
+            [self.kf, "fetch", source, "-q", "-f", kind, "--speed", "10", "-o", made], check=True,
             env={"HOME": str(self.folder), "KF_CACHE_DIR": str(self.folder / "cache"), "PATH": "/usr/bin:/bin"})
         return made.read_bytes()
