@@ -226,7 +226,8 @@ WORLD = {
     "tls": {"plain": V(), "optional": V(), "required": V(**{"--cert": "both apart"})},
     "list": {name: V(command="prefetch pull") for name in ("csv", "tsv", "jsonl", "gz", "stdin", "empty", "invalid")},
     "limits": {"descriptors": V(sources="many", command="prefetch")},
-    "disk": {"full": V(spoils=True), "nearly-full": V(), "full-output": V(spoils=True, **{"--output-dir": "dir"})},
+    "disk": {"full": V(spoils=True), "nearly-full": V(), "full-output": V(spoils=True, **{"--output-dir": "dir"}),
+             "read-only": V(state="fresh expired originals old-originals")},
     "end": {name: V() for name in ("sigterm", "kill", "twice")},
     "through": {name: V() for name in ("environment", "config")},
     "then": {},  # Filled from COMMANDS.

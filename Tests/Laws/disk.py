@@ -35,6 +35,10 @@ class Disk:
             self.run("umount", "-l", self.root)
             self.folder = None
 
+    def freeze(self):
+        """Lets nobody write any more."""
+        self.run("mount", "-o", "remount,bind,ro", self.folder)
+
     def run(self, *words):
         subprocess.run(words, check=True, capture_output=True)
 

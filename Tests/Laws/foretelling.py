@@ -122,6 +122,9 @@ def excused(seen, word, result):
         return True
     if code == 3013 and "disk" in seen.case and says("Faults", "`fetch` delivers and exits 3, `prefetch` stops with 3"):
         return True
+    if code in (3006, 3015) and seen.case.get("disk") == "read-only" and says(
+            "Faults", "`fetch` works uncached with one warning; `prefetch` refuses with 3"):
+        return True
     if code == 3017 and says("Remotes", "A remote that refuses or cannot be reached ends both with status 3"):
         return True
     return word in ("disk", "derive") and seen.case.get("state") == "damaged-index" and says(

@@ -362,7 +362,9 @@ class Place:
             self.damage_index()
         if state == "older-version":
             self.age_index()
-        if "disk" in self.case:
+        if self.case.get("disk") == "read-only":
+            self.worker.disk.freeze()
+        elif "disk" in self.case:
             self.worker.disk.fill(64 << 10 if self.case["disk"] == "nearly-full" else 0)
         self.serve(self.now, measured=True)
         self.world.take_log()
