@@ -219,7 +219,7 @@ def main():
         del DIMENSIONS["then"]["library"]
     if os.geteuid() != 0:
         del DIMENSIONS["disk"]
-    if wrong := list(articles.unfounded(LAWS)):
+    if wrong := list(articles.unfounded([*LAWS, "others"])):
         sys.exit("\n".join(f"laws: {text}" for text in wrong))
     table = Table(options.kf)
     if missing := unknown_options(table):
