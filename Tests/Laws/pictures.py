@@ -1,4 +1,5 @@
 """The pictures that the world serves: small, and of another colour under each label, so that bytes and pixels tell their source."""
+import functools
 import hashlib
 import random
 import struct
@@ -11,6 +12,7 @@ WIDTH, HEIGHT = 48, 32
 LARGE = 480  # Pixels a side of a picture that is kept as a partial download when its transfer breaks off.
 
 
+@functools.lru_cache(1024)
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
 

@@ -135,8 +135,10 @@ class Oracle:
         return {(row.get("variant"), row["format"]): row for row in rows if not row.get("summary") and row["error"] is None}
 
 
-def snapshot(root):
-    """Of every file: the digest of its bytes, its inode, the time of its bytes, and its mode. The index has no digest."""
+def snapshot(root, known):
+    """Of every file: the digest of its bytes, its inode, the time of its bytes, and its mode. `known` has digests of files
+    that have not changed since.
+    """
     found = {}
     stack = [str(root)]
     while stack:
@@ -148,8 +150,11 @@ def snapshot(root):
             status = entry.stat(follow_symlinks=False)
             digest = ""
             if not entry.is_symlink() and status.st_size < 1 << 22:
-                with open(entry.path, "rb") as file:
-                    digest = hashlib.sha256(file.read()).hexdigest()
+                key = (status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size)
+                digest = known.get(key)
+                if digest is None or name.endswith("-shm"):  # What is mapped changes without its times.
+                    with open(entry.path, "rb") as file:
+                        digest = known[key] = hashlib.sha256(file.read()).hexdigest()
             found[name] = (digest, status.st_ino, status.st_mtime_ns, status.st_mode)
     return found
 
@@ -166,7 +171,7 @@ class Worker:
         self.pictures = Pictures(kf, self.root / "pictures")
         self.oracle = Oracle(self)
         self.disk = Disk(self.root)
-        self.runs = 0
+        self.runs, self.digests = 0, {}
 
     def close(self):
         self.world.close()
@@ -183,7 +188,7 @@ class Worker:
         """Runs the program to its end, or to the one that the case gives it."""
         self.runs += 1
         environment = self.environment(place) | (environment or {})
-        before = snapshot(place.root)
+        before = snapshot(place.root, self.digests)
         place.world.take_log()
         words = [program or self.kf, *argv]
         if place.case.get("limits") == "descriptors":
@@ -213,11 +218,12 @@ class Worker:
             hung = True
         place.world.hook = None
         return Run(argv, process.returncode, stdout, stderr.decode(errors="replace"), time.monotonic() - start,
-                   place.world.take_log(), before, snapshot(place.root), environment,
+                   place.world.take_log(), before, snapshot(place.root, self.digests), environment,
                    resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, "".join(shown), hung)
 
     def observe(self, case):
         """All runs of a case."""
+        self.digests = {}
         place = Place(self, case)
         self.world.reset()
         seen = Observation(case, place, self.oracle)
