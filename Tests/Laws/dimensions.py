@@ -202,7 +202,8 @@ WORLD = {
         **{kind: V(spoils=True) for kind in ("html", "damaged", "broken-pixels")}},
     "answer": {
         "status:404": V(spoils=True), "status:410": V(spoils=True), "status:503": V(spoils=True), "once:404": V(),
-        "once:429": V(), "once:503": V(), "once:cut": V(), "once:cut-changed": V(body="large", change="changed"), "slow": V(), "reset": V(spoils=True), "cut": V(spoils=True),
+        "once:429": V(), "once:503": V(), "once:cut": V(), "once:cut-changed": V(body="large", change="changed"),
+        "slow": V(), "reset": V(spoils=True), "cut": V(spoils=True),
         "cut-late": V(body="gif png", spoils=True), "wrong-304": V(state="expired old-originals", change="changed")},
     "framing": {"chunked": V(), "endless": V()},
     "headers": {
@@ -267,7 +268,8 @@ WORLD["then"] = {name: V(**(REMOTE if "push" in name or "remote" in name else {}
 DIMENSIONS = {**WORLD, **OPTIONS}
 # What changes no image, no request and no file, or hardly any: the pairs of these come last.
 QUIET = {
-    "--annotations", "--background", "--base-url", "--color", "--create-dirs", "--deadline", "--first-frame", "--fsync", "--http1.1", "--input-format", "--jobs",
+    "--annotations", "--background", "--base-url", "--color", "--create-dirs", "--deadline", "--first-frame", "--fsync",
+    "--http1.1", "--input-format", "--jobs",
     "--limit-rate", "--max-memory", "--max-per-host", "--max-process-time", "--max-time", "--ordered", "--progress", "--quality",
     "--quiet", "--rate", "--remote-wait", "--retry-delay", "--safe-names", "--scale", "--shard-by", "--speed", "--srcset-sizes",
     "--srcset-url", "--srgb", "--timeout", "--user-agent", "--verbose", "then"}

@@ -24,7 +24,8 @@ SECRETS = {
 
 SHAPES = {  # What makes images of an original.
     "--variant", "--widths", "--process", "--format", "--quality", "--speed", "--background", "--placeholder", "--measure",
-    "--first-frame", "--lenient", "--undecoded", "--srgb", "--keep-metadata", "--strip-metadata", "--scale", "--scale-down", "--process-column"}
+    "--first-frame", "--lenient", "--undecoded", "--srgb", "--keep-metadata", "--strip-metadata", "--scale", "--scale-down",
+    "--process-column"}
 IDENTITY = {
     "--key", "--ignore-query", "--key-ignore", "--cache-policy", "--header", "--user", "--netrc", "--cookie-jar", "--cacert",
     "--cert", "--cert-key", "--trusted-host", "--url-column", "--key-column", "--headers-column", "--allow-local", "--tag",

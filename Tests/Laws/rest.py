@@ -38,7 +38,8 @@ def is_unstored(case):
     """Whether a run keeps nothing of what it fetches or makes, so that the next one does it again."""
     if "disk" in case and says("UsingTheCache", "below it, it keeps what it has, and storing fails (exit 3)"):
         return True
-    if ("--memory-only" in case or case.get("--store") == "none") and says("UsingTheCache", "store nothing on disk; cached images are still used"):
+    if ("--memory-only" in case or case.get("--store") == "none") and says(
+            "UsingTheCache", "store nothing on disk; cached images are still used"):
         return True
     if "--read-only" in case and says("UsingTheCache", "and write nothing to the cache"):
         return True
