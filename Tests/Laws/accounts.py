@@ -148,7 +148,7 @@ def requests(seen, run):
         most *= 2
     is_kept = any(row["status"] != "failed" for row in run.rows) and not may_ask(case)
     if case.get("end") == "twice" and (fails != "ok" or not is_kept) and says(
-            "UsingTheCache", "want the same missing image make one request"):
+            "UsingTheCache", "that want the same missing image make one request"):
         most *= 2
     asked = Counter((request.party, request.target) for request in run.requests
                     if request.party in ("origin", "other", "mirror", "overlay", "alternative") and request.method == "GET")

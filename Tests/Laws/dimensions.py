@@ -282,7 +282,7 @@ DEFAULTS = {"command": "prefetch", "body": "png"}
 
 
 # Values that older programs do not take, by what the option's own value is called where they are.
-SINCE = {("--rate", "host"): "HOST", ("--respect-opt-out", "bot"): "AGENT"}
+SINCE = {("--respect-opt-out", "bot"): "AGENT"}
 
 
 def drop_missing(table):
