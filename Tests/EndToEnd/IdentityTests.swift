@@ -214,10 +214,13 @@ extension EndToEnd {
         @Test("The configuration is shown without secrets", arguments: [false, true])
         func config(isFile: Bool) async throws {
             let values = [
-                ("user", "ann:hunter2"), ("header", "Authorization: Bearer hunter2"), ("header", "X-Api-Key:hunter2"),
-                ("proxy", "http://ann:hunter2@127.0.0.1:1"), ("alternative", "https://ann:hunter2@h/a.png"),
-                ("on-failure", "https://ann:hunter2@h/f.png"),
-                ("process", "watermark:https://ann:hunter2@h/w.png,scale=0.5|>watermark:https://ann:hunter2@h/@2x.png"),
+                ("user", "joan:hunter2"), ("header", "Authorization: Bearer hunter2"), ("header", "X-Api-Key:hunter2"),
+                ("proxy", "http://joan:hunter2@127.0.0.1:1"), ("alternative", "https://joan:hunter2@h/a.png"),
+                ("on-failure", "https://joan:hunter2@h/f.png"),
+                (
+                    "process",
+                    "watermark:https://joan:hunter2@h/w.png,scale=0.5|>watermark:https://joan:hunter2@h/@2x.png"
+                ),
             ]
             var kf = kf
             if isFile {
@@ -231,7 +234,7 @@ extension EndToEnd {
             for arguments in [["config"], ["config", "--json"]] {
                 let result = try await kf.run(arguments)
                 #expect(result.status == 0, "\(result)")
-                #expect(!result.output.contains("hunter2") && !result.output.contains("ann"), "\(result)")
+                #expect(!result.output.contains("hunter2") && !result.output.contains("joan"), "\(result)")
                 for shown in [
                     "Authorization: •••", "X-Api-Key: •••", "http://•••@127.0.0.1:1", "https://•••@h/a.png",
                     "https://•••@h/f.png",
