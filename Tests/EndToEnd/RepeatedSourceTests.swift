@@ -85,6 +85,16 @@ extension EndToEnd {
             #expect(requests == ["/busy.png": 2, "/other.png": 1])
         }
 
+        @Test("Repeated sources wait for a retry together")
+        func resting() async throws {
+            // The other images make room for more lines during the rests.
+            let list = Data((0..<120).map { server.url($0 % 8 == 0 ? "/busy.png" : "/\($0).png") + "\n" }.joined().utf8)
+            _ = try await kf.run(
+                ["prefetch", "-", "-q", "--retry", "2", "--retry-delay", "100ms"], under: "prlimit", "--nofile=128",
+                input: list)
+            #expect(requests["/busy.png"] == 3 && server.requests.count == 105 + 3)
+        }
+
         @Test("Sources that share a key are asked apart")
         func named() async throws {
             let list =

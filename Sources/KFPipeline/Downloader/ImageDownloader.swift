@@ -147,6 +147,12 @@ public final class ImageDownloader: Sendable {
         StoreWorkers.shared.add(late)
     }
 
+    /// Lets a job of a run wait with the jobs that rest before they repeat its request. Returns false if there are none.
+    func rests(_ job: ImageJob, for order: DownloadOrder) -> Bool {
+        guard !order.isRetry, job.asked.options.answers != nil, !rests.isEmpty else { return false }
+        return rests.join(job, WorkKey.download(key(order)))
+    }
+
     private func key(_ order: DownloadOrder) -> DownloadKey {
         let isIncomparable = order.terms.request.redirectHandler.map { $0.cacheIdentity == nil } ?? false
         let unique =

@@ -12,8 +12,10 @@ extension KingfisherManager {
                 if job.isCancelled { return nil }
                 switch job.retrieval.source {
                 case .network(let resource):
+                    let order = DownloadOrder(job, resource.downloadURL)
+                    if job.downloader.rests(job, for: order) { return nil }
                     job.countAttempts(1)
-                    return (DownloadOrder(job, resource.downloadURL), job)
+                    return (order, job)
                 case .provider(let provider):
                     ProviderRead.join(job, provider, &reads)
                     return nil

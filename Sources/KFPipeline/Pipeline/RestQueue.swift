@@ -53,6 +53,16 @@ final class RestQueue: Sendable {
         }
     }
 
+    var isEmpty: Bool { state.withLock { $0.rests.isEmpty } }
+
+    /// Lets a job wait with those that have shared this work. Returns false if there are none.
+    func join(_ job: ImageJob, _ work: WorkKey) -> Bool {
+        guard state.withLock({ $0.rests.contains { $0.work == work } }) else { return false }
+        // If their wait ends before this one begins, it is over at once.
+        rest([Wish(job: job, span: .zero, work: work)])
+        return true
+    }
+
     func rest(_ job: ImageJob, for span: Duration) { rest([Wish(job: job, span: span)]) }
 
     private func insert(_ wish: Wish, at now: ContinuousClock.Instant, _ state: inout State) {
