@@ -39,6 +39,19 @@ extension EndToEnd {
             #expect(!json.output.contains("::error") && commands(json).count == 2, "\(json)")
         }
 
+        @Test("A list in a folder has its path from the repository's root, and standard input none")
+        func paths() async throws {
+            try kf.home.write("sub/list", server.url("gone.png") + "\n")
+            let inFolder = try await kf.run(
+                ["prefetch", "sub/list"], under: "/usr/bin/env",
+                ["--chdir=\(kf.home.url.path)", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE=\(kf.home.url.path)"])
+            #expect(commands(inFolder) == ["::error file=sub/list,line=1::response 404 Not Found"], "\(inFolder)")
+            let piped = try await kf.run(
+                ["prefetch", "-", "--retry-failed"], under: "/usr/bin/env", "GITHUB_ACTIONS=true",
+                input: Data("\(server.url("gone.png"))\n".utf8))
+            #expect(commands(piped) == ["::error::\(server.url("gone.png")): response 404 Not Found"], "\(piped)")
+        }
+
         @Test("At most fifty failures are shown")
         func most() async throws {
             let lines = (0..<60).map { "\(server.url("gone.png"))?\($0)\n" }

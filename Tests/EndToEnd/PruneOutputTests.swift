@@ -61,6 +61,23 @@ extension EndToEnd {
             #expect(files == ["a.jpg", "b.jpg", "c.png"], "\(result)")
         }
 
+        @Test("Empty cells do not keep a list from pruning, and --skip-invalid passes over other lines")
+        func cells() async throws {
+            #expect(try await run(["a.jpg", "b.jpg", "c.png"]).status == 0)
+            func prune(_ cell: String, _ options: String...) async throws -> CommandResult {
+                try kf.home.write("list.csv", "id,url\n1,\(server.url("a.jpg"))\n2,\(cell)\n")
+                let words = ["prefetch", "list.csv", "-P", "mirror", "--prune-output", "--allow-failures"]
+                return try await kf.run(words + options)
+            }
+            let kept = try await prune("http://no host/")
+            #expect(kept.errors.contains("line 3 of list.csv is not a source; --skip-invalid"), "\(kept)")
+            #expect(files == ["a.jpg", "b.jpg", "c.png"])
+            #expect(try await prune("").errors.contains("2 removed") && files == ["a.jpg"])
+            #expect(try await run(["a.jpg", "b.jpg"]).status == 0)
+            let skipped = try await prune("http://no host/", "--skip-invalid")
+            #expect(skipped.errors.contains("1 removed") && files == ["a.jpg"], "\(skipped)")
+        }
+
         @Test("The record survives a cleaning, and without it nothing is removed")
         func record() async throws {
             let first = try await run(["a.jpg", "b.jpg"])

@@ -192,6 +192,8 @@ extension Options {
     static let skipInvalid = Option(
         "skip-invalid", .removal, .flag, commandLineAlone: true,
         help: "Skip lines of --keep-list that are not URLs, with a warning")
+    static let skipInvalidForPruning = onCommandLine(
+        skipInvalid, .output, help: "Let --prune-output go on beside lines that are not URLs")
     static let keepLock = Option(
         "keep-lock", .removal, value: "FILE", .each(.text(needs: "a lock of images")), commandLineAlone: true,
         help: "The same for a lock (images.lock)")

@@ -105,7 +105,8 @@ extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
         hashColumn.spec, altColumn.spec,
-        baseURL.spec, allowLocal.spec, shard.spec, shardBy.spec, pruneOutput.spec, printed.spec, annotations.spec,
+        baseURL.spec, allowLocal.spec, shard.spec, shardBy.spec, pruneOutput.spec, skipInvalidForPruning.spec,
+        printed.spec, annotations.spec,
         prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
         maxFailures.spec,
     ]

@@ -40,7 +40,9 @@ enum Destination: Sendable {
             throw UsageError(message: "--caption-column needs --shards")
         }
         if let directory {
-            let record = try arguments[Options.pruneOutput] ? OutputRecord(directory: directory) : nil
+            let record =
+                try arguments[Options.pruneOutput]
+                ? OutputRecord(directory: directory, skipsInvalid: try arguments[Options.skipInvalid]) : nil
             self = .directory(
                 ImageExporter(
                     directory: directory, template: template, forms: forms, options: options, record: record))

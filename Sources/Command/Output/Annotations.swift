@@ -9,6 +9,8 @@ final class Annotations: Sendable {
     private static let most = 50
 
     private let level: String
+    /// The directory that the paths of annotations are relative to, with a slash at its end; nil where none is known.
+    private let root: String?
     private let texts = Mutex<Set<String>>([])
 
     /// Nil where nothing reads them.
@@ -19,14 +21,25 @@ final class Annotations: Sendable {
         case .auto: guard arguments.environment["GITHUB_ACTIONS"] == "true" else { return nil }
         }
         level = try arguments[Options.allowFailures] ? "warning" : "error"
+        root = arguments.environment["GITHUB_WORKSPACE"].flatMap(OutputDirectory.real).map { $0 + "/" }
     }
 
     /// Prints a failure on standard error, which the runner reads as well as standard output.
     func add(_ error: KingfisherError, at item: PrefetchItem) {
-        let place = item.list == "-" ? "" : " file=\(Self.property(item.list)),line=\(item.line)"
-        let text = "::\(level)\(place)::\(Self.escaped(String(Terminal.visible(error.message).prefix(500))))"
+        let isNamed = item.list != "-"
+        let place = isNamed ? " file=\(Self.property(path(item.list))),line=\(item.line)" : ""
+        // The line shows the source of a failure that has one.
+        let subject = isNamed ? "" : "\(RequestURL.redacted(item.text)): "
+        let message = String(Terminal.visible(subject + error.message).prefix(500))
+        let text = "::\(level)\(place)::\(Self.escaped(message))"
         let isNew = texts.withLock { $0.count < Self.most && $0.insert(text).inserted }
         if isNew { Terminal.printCommand(text) }
+    }
+
+    /// Returns the path of a list below the repository, or as it was given.
+    private func path(_ list: String) -> String {
+        guard let root, let real = OutputDirectory.real(list), real.hasPrefix(root) else { return list }
+        return String(real.dropFirst(root.count))
     }
 
     /// A percent sign begins an escape, and a line break would begin a command of its own.

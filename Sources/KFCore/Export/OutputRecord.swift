@@ -1,4 +1,3 @@
-import Glibc
 import KFLists
 import KFPipeline
 import KFStorage
@@ -32,16 +31,21 @@ package final class OutputRecord: Sendable {
         var failed: Set<UInt64> = []
         /// The copies of this run by their paths below the directory; nil for a file that was left as it is.
         var copies: [String: Known?] = [:]
-        var hasInvalidLine = false
+        /// The place of the first line that names no source.
+        var invalidLine: String?
     }
 
     private static let heading = "kf-outputs 1"
 
     /// The directory as it was given.
     private let directory: String
+    private let skipsInvalid: Bool
     private let seen = Mutex(Seen())
 
-    package init(directory: String) { self.directory = directory }
+    /// `skipsInvalid`: lines that name no source do not matter.
+    package init(directory: String, skipsInvalid: Bool = false) {
+        (self.directory, self.skipsInvalid) = (directory, skipsInvalid)
+    }
 
     /// Notes a source that the list names, and returns the hash of its key.
     package func name(_ source: Source) -> UInt64 {
@@ -50,8 +54,11 @@ package final class OutputRecord: Sendable {
         return hash
     }
 
-    /// Notes a line that names no source.
-    package func noteInvalidLine() { seen.withLock { $0.hasInvalidLine = true } }
+    /// Notes a line that names no source. An empty cell is none.
+    package func noteInvalid(_ item: PrefetchItem) {
+        guard !item.text.isEmpty, !skipsInvalid else { return }
+        seen.withLock { $0.invalidLine = $0.invalidLine ?? "line \(item.line) of \(item.list)" }
+    }
 
     /// Notes that an image of a source is missing in this run.
     package func fail(_ source: UInt64) { _ = seen.withLock { $0.failed.insert(source) } }
@@ -71,7 +78,7 @@ package final class OutputRecord: Sendable {
     package func finish(
         in cache: ImageCache, isWhole: Bool, dryRun: Bool = false, sparing isSpared: (_ path: String) -> Bool
     ) throws(KingfisherError) -> Pruning {
-        guard let path = Self.real(directory) else {
+        guard let path = OutputDirectory.real(directory) else {
             return Pruning(obstacle: dryRun ? "there is no \(directory)" : "\(directory) is gone")
         }
         guard let storage = try cache.storage(), dryRun || !storage.isReadOnly else {
@@ -82,13 +89,15 @@ package final class OutputRecord: Sendable {
         let record: [UInt8]?
         do { record = try storage.record(name) } catch { throw KingfisherError(reading: error) }
         let before = record.flatMap { Self.parse($0, path) }
-        pruning.obstacle =
-            before == nil
-            ? "the cache has no record of \(directory) yet"
-            : seen.named.isEmpty
-                ? "the list names no image"
-                : seen.hasInvalidLine
-                    ? "a line of the list names no image" : isWhole ? nil : "the run was stopped early"
+        if before == nil {
+            pruning.obstacle = "the cache has no record of \(directory) yet"
+        } else if seen.named.isEmpty {
+            pruning.obstacle = "the list names no image"
+        } else if let line = seen.invalidLine {
+            pruning.obstacle = "\(line) is not a source; --skip-invalid passes over it"
+        } else if !isWhole {
+            pruning.obstacle = "the run was stopped early"
+        }
         var after = before ?? [:]
         if pruning.obstacle == nil {
             let files = try OutputFile.failing { () throws(StorageError) in try KnownFiles(in: path) }
@@ -119,12 +128,6 @@ package final class OutputRecord: Sendable {
         var sha = SHA256()
         sha.update(text)
         return sha.finish()
-    }
-
-    private static func real(_ path: String) -> String? {
-        let real = path.withPath { realpath($0, nil) }
-        defer { free(real) }
-        return real.map { RawText.decode($0) }
     }
 
     private static func bytes(_ files: [String: Known], _ path: String) -> [UInt8] {

@@ -39,7 +39,7 @@ extension ImageExporter: PrefetchExporter {
     /// Claims the names of an item's copies.
     public func visit(_ item: inout PrefetchItem, identity: String) {
         guard case .success(let source) = item.source else {
-            record?.noteInvalidLine()
+            record?.noteInvalid(item)
             return
         }
         item.claim = claim(
@@ -48,7 +48,7 @@ extension ImageExporter: PrefetchExporter {
 
     /// Notes an item whose copies the list names, for a run that writes none.
     package func note(_ item: PrefetchItem) {
-        if case .success(let source) = item.source { _ = record?.name(source) } else { record?.noteInvalidLine() }
+        if case .success(let source) = item.source { _ = record?.name(source) } else { record?.noteInvalid(item) }
     }
 
     /// Writes the copies of an item's images.

@@ -90,13 +90,22 @@ struct RecordSplitter {
     private mutating func begin() -> Bool {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         if !isFinished, buffer.count < mark.count, mark.starts(with: buffer) { return false }
+        let begin = buffer.starts(with: mark) ? mark.count : 0
         if choosesDelimiter {
             let end = buffer.firstIndex { $0 == 0x0a || $0 == 0x0d }
             guard isFinished || end != nil || buffer.count >= farthest else { return false }
-            delimiter = DelimitedFields.delimiter(of: buffer[..<(end ?? buffer.count)])
+            let first = buffer[begin..<(end ?? buffer.count)]
+            // A line of Excel's in place of a record.
+            let names = first.count == 5 && first.starts(with: Array("sep=".utf8))
+            delimiter = names ? first.last : DelimitedFields.delimiter(of: first)
+            isFirst = false
+            (start, position) = (begin, begin)
+            // The line is a record of its own, which is passed over.
+            if names { _ = next() }
+            return true
         }
         isFirst = false
-        if buffer.starts(with: mark) { (start, position) = (mark.count, mark.count) }
+        (start, position) = (begin, begin)
         return true
     }
 

@@ -220,14 +220,17 @@ package enum OutputDirectory {
         throw .processorError(reason: .outputFailed(detail: "cannot write into \(path): \(detail)"))
     }
 
+    /// Returns the path without links; nil where there is nothing.
+    package static func real(_ path: String) -> String? {
+        let real = path.withPath { realpath($0, nil) }
+        defer { free(real) }
+        return real.map { RawText.decode($0) }
+    }
+
     /// Returns the relative path between two directories, with a slash at its end; empty for the same one. Links are
     /// followed. A directory that cannot be resolved counts as it is written.
     package static func path(from: String, to: String) -> String {
-        func parts(_ path: String) -> [Substring] {
-            let real = path.withPath { realpath($0, nil) }
-            defer { free(real) }
-            return (real.map { RawText.decode($0) } ?? path).split(separator: "/")
-        }
+        func parts(_ path: String) -> [Substring] { (real(path) ?? path).split(separator: "/") }
         let (own, other) = (parts(from), parts(to))
         let shared = zip(own, other).prefix { $0 == $1 }.count
         let steps = Array(repeating: "..", count: own.count - shared) + other.dropFirst(shared).map(String.init)

@@ -23,6 +23,7 @@ extension DiskStorage {
         try directory.restoring { () throws(StorageError) in
             try directory.makeFolder(Self.folder)
             try directory.replace("\(Self.folder)/\(name)", bytes)
+            own.withLock { $0.noteChange() }
         }
     }
 }

@@ -48,12 +48,14 @@ struct OwnEntries {
     /// May repeat a row. An array, because the first set of a process costs it as much as half a look-up.
     private var rows: [Int64] = []
     private(set) var evictedAgain = Removal()
-    /// Whether this process has stored or renewed an image; a remembered response without one is none.
+    /// Whether this process has stored or renewed an image, or recorded copies; a remembered response without one is none.
     private(set) var hasChanged = false
     /// The largest number of rows, which take about a megabyte.
     private static let most = 1 << 16
 
     mutating func use(row: Int64) { if rows.count < Self.most { rows.append(row) } }
+
+    mutating func noteChange() { hasChanged = true }
 
     mutating func store(_ entry: Entry) {
         use(row: entry.row)

@@ -60,7 +60,8 @@ struct ListParserTests {
     @Test(
         "A csv list shows its delimiter in its first row",
         arguments: [
-            ("id;url\n1;http://h/a\n", "http://h/a"), ("id\turl\tname\n1\thttp://h/a\tx\n", "http://h/a"),
+            ("sep=|\r\nid|url\r\n1|http://h/a\r\n", "http://h/a"), ("id;url\n1;http://h/a\n", "http://h/a"),
+            ("id\turl\tname\n1\thttp://h/a\tx\n", "http://h/a"),
             ("id;url\n\"1\n;\";\"http://h/a\"\n", "http://h/a"), ("id,url;x\n1,http://h/a\n", nil),
             ("http://h/a;b\n", "http://h/a;b"), ("1;x;http://h/a\n", nil), ("url\nhttp://h/a;b\n", "http://h/a;b"),
         ])
