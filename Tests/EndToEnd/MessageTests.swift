@@ -32,6 +32,40 @@ struct MessageTests {
         #expect(figures.line(width: 200, bar: false).contains(" left") == isGuessed)
     }
 
+    @Test("Sources and images count for the work of a run")
+    func work() {
+        let tally = RunTally()
+        tally.add(RunTally.Steps(sources: 3, images: 6))
+        tally.received(5 << 20)
+        var figures = figures { ($0.tally, $0.imagesPerItem, $0.progress.completed) = (tally, 3, 10) }
+        figures.measure(seconds: 4)
+        let line = figures.line(width: 200, bar: false)
+        #expect(line.hasPrefix("12% 13/100 sources, 36/300 images, "), "\(line)")
+        #expect(line.hasSuffix(", 9/s, 5 MiB, 1.25 MiB/s"), "\(line)")
+    }
+
+    @Test("One source with several images counts both")
+    func oneSource() {
+        let tally = RunTally()
+        tally.add(RunTally.Steps(sources: 1, images: 2))
+        let figures = figures {
+            ($0.tally, $0.imagesPerItem, $0.size, $0.received) = (tally, 4, 1000, 1000)
+        }
+        let line = figures.line(width: 200, bar: false)
+        #expect(line.hasPrefix("60% 1000 B/1000 B, ") && line.hasSuffix(", 2/4 images"), "\(line)")
+    }
+
+    @Test("Nothing is guessed while no transfer ends")
+    func standstill() {
+        var figures = figures { $0.progress.completed = 1 }
+        figures.expected = 9
+        figures.measure(seconds: 4)
+        #expect(figures.line(width: 200, bar: false).contains(" left, 15/min, "))
+        for _ in 0..<1000 { figures.measure(seconds: 1) }
+        let line = figures.line(width: 200, bar: false)
+        #expect(!line.contains(" left") && !line.contains("/min") && !line.contains("0/s"), "\(line)")
+    }
+
     @Test("A wait and an upload are named")
     func waits() {
         let figures = figures {

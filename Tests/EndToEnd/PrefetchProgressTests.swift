@@ -1,4 +1,5 @@
 import Foundation
+import KFCore
 import Support
 import Synchronization
 import Testing
@@ -152,10 +153,56 @@ extension EndToEnd {
             #expect(quiet.errorLines.count == 1, "\(quiet)")
             kf.environment["KF_PROGRESS_INTERVAL"] = "200ms"
             let result = try await kf.run("prefetch", "list.txt", "-j", "2", "--force-refresh")
-            let form = /kf: [0-9]+% [0-9]+\/4, ([0-9]+:[0-9]+ left, )?[0-9]+\/s, [0-9.]+ [KM]?i?B, [0-9.]+ [KM]?i?B\/s/
+            let form =
+                /kf: \d+% \d+\/4, (\d+:\d+ left, )?(\d+\/(s|min), )?[0-9.]+ [KM]?i?B, [0-9.]+ [KM]?i?B\/s/
             #expect(result.errorLines.count > 2, "\(result)")
             #expect(result.errorLines.dropLast().allSatisfy { $0.wholeMatch(of: form) != nil }, "\(result)")
             #expect(result.errors.contains(" left, "), "\(result)")
+        }
+
+        @Test("Bytes are those that came over the network")
+        func bytes() async throws {
+            let (jpeg, png) = try (
+                FixturesDirectory.bytes("jpeg/landscape-420.jpg"), FixturesDirectory.bytes("png/grey.png")
+            )
+            let seen = Atomic(0)
+            let server = try FaultServer { request in
+                if request.path == "/none" { return [.reply("404 Not Found", body: png)] }
+                // The first body breaks off, and has no validator to resume it with.
+                let isFirst = seen.add(1, ordering: .relaxed).oldValue == 0
+                return isFirst ? FaultStep.cut(jpeg, at: 1000, then: .close) : [.reply(body: jpeg)]
+            }
+            try kf.home.write("list.txt", "\(server.url("/a.jpg"))\n\(server.url("/none"))\n")
+            let options = ["-P", "out", "--widths", "8,16", "--retry", "1", "--retry-delay", "0"]
+            let result = try await kf.run(["prefetch", "list.txt", "--json"] + options)
+            let summary = try #require(try result.objects().last)
+            #expect(summary["bytes"] as? Int == jpeg.count + 1000, "\(result)")
+            let files = TemporaryDirectory.files(in: kf.home.path("out"))
+            let written = try files.reduce(0) { try $0 + kf.contents("out/\($1)").count }
+            #expect(summary["written"] as? Int == 2 && summary["written_bytes"] as? Int == written, "\(result)")
+            try FileManager.default.removeItem(at: kf.home.path("out"))
+            let text = try await kf.run(["prefetch", "list.txt", "--force-refresh"] + options)
+            #expect(text.errors.contains("1 fetched (\(ByteText.bytes(Int64(jpeg.count)))), "), "\(text)")
+            #expect(text.errors.contains(", 2 files written (\(ByteText.bytes(Int64(written)))), "), "\(text)")
+        }
+
+        @Test("The progress counts the images made of each source")
+        func images() async throws {
+            let gate = Gate()
+            defer { gate.open() }
+            let jpeg = try FixturesDirectory.bytes("jpeg/landscape-420.jpg")
+            let server = try FaultServer { request in
+                if request.path == "/last.jpg" { gate.wait() }
+                return [.reply(body: jpeg)]
+            }
+            try kf.home.write("list.txt", "\(server.url("/a.jpg"))\n\(server.url("/last.jpg"))\n")
+            var kf = kf
+            kf.environment["KF_PROGRESS_INTERVAL"] = "100ms"
+            let run = try kf.start(["prefetch", "list.txt", "--widths", "8,16,24"])
+            let line = "kf: 50% 1/2 sources, 3/6 images"
+            #expect(await eventually { run.errorsSoFar.contains(line) }, "\(run.errorsSoFar)")
+            gate.open()
+            #expect(try await run.wait().status == 0)
         }
 
         @Test("The remaining time ignores cached images")

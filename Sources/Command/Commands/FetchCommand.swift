@@ -242,10 +242,7 @@ struct FetchCommand: Sendable {
         var forms = settings.retrieved
         if sources.count == 1, settings.progress == .bar {
             forms[0].progress = { received, total in
-                bar.update { figures in
-                    figures.progress.bytes = received
-                    figures.size = total ?? 0
-                }
+                bar.update { ($0.received, $0.size) = (received, total ?? 0) }
             }
         }
         return ImagePrefetcher(manager: manager, forms: forms, configuration: configuration)
@@ -257,6 +254,7 @@ struct FetchCommand: Sendable {
         var next = first + 1
         let numbers = next..<sources.count + 1
         let operands = PrefetchSources(numbers, block: settings.jobs / 4) { operand(sources[$0 - 1]) }
+        bar.update { ($0.tally, $0.imagesPerItem) = (prefetcher.tally, prefetcher.imagesPerItem) }
         let report = await prefetcher.prefetch(operands) { event in
             guard case .ended(let outcome, let progress) = event else { return }
             waiting[outcome.item.number] = reports(outcome)
@@ -265,11 +263,9 @@ struct FetchCommand: Sendable {
                 next += 1
             }
             bar.update { figures in
-                let bytes = figures.progress.bytes
                 figures.progress = progress
                 figures.progress.skipped += first
                 figures.progress.outlook.waiting = numbers.count - progress.finished
-                if figures.size != nil { figures.progress.bytes = bytes }
             }
             if Terminal.isClosed { prefetcher.stop() }
         }
@@ -323,40 +319,6 @@ struct FetchCommand: Sendable {
                 }
             }
         }
-    }
-}
-
-/// The numbers of files that were written, and that had the same bytes already, and of sources that were left out.
-final class FetchCounts: Sendable {
-    let written = Atomic(0)
-    let unchanged = Atomic(0)
-    let filtered = Atomic(0)
-    let optedOut = Atomic(0)
-
-    /// Adds the reports of a source, one for each variant.
-    func add(_ reports: [ItemReport]) {
-        for report in reports {
-            switch report.copy?.state {
-            case .written?: written.add(1, ordering: .relaxed)
-            case .unchanged?: unchanged.add(1, ordering: .relaxed)
-            case .left?, nil: break
-            }
-        }
-        guard let report = reports.first(where: { $0.leftOut != nil }) else { return }
-        if report.status == "filtered" {
-            filtered.add(1, ordering: .relaxed)
-        } else {
-            optedOut.add(1, ordering: .relaxed)
-        }
-    }
-
-    /// The numbers of sources that were left out, in text; nil for none.
-    var leftOut: String? {
-        let numbers = [
-            (filtered.load(ordering: .relaxed), "filtered"), (optedOut.load(ordering: .relaxed), "opted out"),
-        ]
-        let parts = numbers.filter { $0.0 > 0 }.map { "\($0) \($1)" }
-        return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 }
 

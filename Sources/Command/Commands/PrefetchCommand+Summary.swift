@@ -15,7 +15,7 @@ extension PrefetchCommand {
             "derived", "The numbers of items that were made from cached originals, and that the origin confirmed."
         ) { $0.report.progress.derived },
         JSONField("revalidated", nil) { $0.report.progress.revalidated },
-        JSONField("from_remote", "The number of items that came from a --remote, and their bytes.") {
+        JSONField("from_remote", "The number of items that came from a --remote, and the bytes that it sent of them.") {
             $0.report.progress.remote
         },
         JSONField("remote_bytes", nil) { $0.report.progress.remoteBytes },
@@ -44,7 +44,10 @@ extension PrefetchCommand {
         },
         JSONField("unchanged", nil) { $0.report.progress.unchanged },
         JSONField.ifPresent("pruned", "With --prune-output: the files that were removed.") { $0.pruned },
-        JSONField("bytes", "The bytes that were fetched from origins, and the duration of the run.") {
+        JSONField("written_bytes", "The size of the written files.") { $0.report.progress.writtenBytes },
+        JSONField(
+            "bytes", "The bytes of bodies that came from origins, failed ones included, and the duration of the run."
+        ) {
             $0.report.progress.bytes
         },
         JSONField("seconds", nil) { $0.elapsed },
@@ -52,4 +55,46 @@ extension PrefetchCommand {
         RetrievalSettings.lockCounts { $0.lock },
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
+
+    typealias Summary = (
+        report: PrefetchReport, elapsed: Duration, cache: ImageCache, lock: LockedRun?, pruned: [String]?
+    )
+
+    func summarize(_ summary: Summary, _ status: ExitStatus) {
+        Session.current.messages.finish()
+        let (report, elapsed, cache, _, pruned) = summary
+        let progress = report.progress
+        if common.json {
+            Terminal.print(JSONObject(summary: summary, Self.summary, status: status).json)
+            return
+        }
+        // When no list could be read, the messages about that are all that there is to say.
+        guard !common.quiet, progress.finished > 0 || report.brokenLists == 0 else { return }
+        var parts = ["\(progress.fetched) fetched (\(ByteText.bytes(progress.bytes)))"]
+        if progress.remote > 0 {
+            parts.append("\(progress.remote) from the remote (\(ByteText.bytes(progress.remoteBytes)))")
+        }
+        if progress.derived > 0 { parts.append("\(progress.derived) derived") }
+        if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
+        let exported = progress.exported == 0 ? "" : " (\(progress.exported) in whole shards)"
+        parts.append("\(progress.skipped) cached\(exported)")
+        let remembered = progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
+        parts.append("\(progress.failed) failed\(remembered)")
+        if progress.filtered > 0 { parts.append("\(progress.filtered) filtered") }
+        if progress.optedOut > 0 { parts.append("\(progress.optedOut) opted out") }
+        if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
+        if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
+        if progress.written + progress.unchanged > 0 {
+            let size = progress.written == 0 ? "" : " (\(ByteText.bytes(progress.writtenBytes)))"
+            parts += [
+                "\(EntryText.count(progress.written, "file")) written\(size)", "\(progress.unchanged) unchanged",
+            ]
+        }
+        if let pruned, !pruned.isEmpty { parts.append("\(pruned.count) removed") }
+        let lists = report.brokenLists + report.unreadLists
+        let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
+        Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
+        if let remote = cache.remoteCounts { Terminal.printError("kf: remote: \(remote.summary)") }
+        if common.verbose { Terminal.printError("kf: the cache has \(cache.hasChanged ? "" : "not ")changed") }
+    }
 }

@@ -4,7 +4,7 @@ import KFSystem
 import Synchronization
 
 struct PrefetchCommand: Sendable {
-    private let common: CommonSettings
+    let common: CommonSettings
     private var settings: RetrievalSettings
     private var options: ListOptions
     private let maxFailures: FailureLimit?
@@ -356,44 +356,5 @@ struct PrefetchCommand: Sendable {
             Terminal.printError(RetrievalSettings.deadlineMessage)
             return .stoppedEarly
         }
-    }
-
-    typealias Summary = (
-        report: PrefetchReport, elapsed: Duration, cache: ImageCache, lock: LockedRun?, pruned: [String]?
-    )
-
-    private func summarize(_ summary: Summary, _ status: ExitStatus) {
-        Session.current.messages.finish()
-        let (report, elapsed, cache, _, pruned) = summary
-        let progress = report.progress
-        if common.json {
-            Terminal.print(JSONObject(summary: summary, Self.summary, status: status).json)
-            return
-        }
-        // When no list could be read, the messages about that are all that there is to say.
-        guard !common.quiet, progress.finished > 0 || report.brokenLists == 0 else { return }
-        var parts = ["\(progress.fetched) fetched (\(ByteText.bytes(progress.bytes)))"]
-        if progress.remote > 0 {
-            parts.append("\(progress.remote) from the remote (\(ByteText.bytes(progress.remoteBytes)))")
-        }
-        if progress.derived > 0 { parts.append("\(progress.derived) derived") }
-        if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
-        let exported = progress.exported == 0 ? "" : " (\(progress.exported) in whole shards)"
-        parts.append("\(progress.skipped) cached\(exported)")
-        let remembered = progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
-        parts.append("\(progress.failed) failed\(remembered)")
-        if progress.filtered > 0 { parts.append("\(progress.filtered) filtered") }
-        if progress.optedOut > 0 { parts.append("\(progress.optedOut) opted out") }
-        if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
-        if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
-        if progress.written + progress.unchanged > 0 {
-            parts += ["\(EntryText.count(progress.written, "file")) written", "\(progress.unchanged) unchanged"]
-        }
-        if let pruned, !pruned.isEmpty { parts.append("\(pruned.count) removed") }
-        let lists = report.brokenLists + report.unreadLists
-        let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
-        Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
-        if let remote = cache.remoteCounts { Terminal.printError("kf: remote: \(remote.summary)") }
-        if common.verbose { Terminal.printError("kf: the cache has \(cache.hasChanged ? "" : "not ")changed") }
     }
 }

@@ -101,6 +101,10 @@ extension ProgressBar.Style {
 /// The figures of a run, and their text for a given width.
 struct ProgressFigures: Sendable {
     var progress = PrefetchProgress()
+    /// What the run has received, and the work on its items in flight; nil for uploads alone.
+    var tally: RunTally?
+    /// The number of images that are made of each source.
+    var imagesPerItem = 0
     /// The number of items; nil while it is unknown.
     var expected: Int?
     /// The uploads to a remote that have ended, and all; nil when none is left.
@@ -112,8 +116,10 @@ struct ProgressFigures: Sendable {
     /// The size of the only download in bytes: its bytes are then shown in place of items. Nil without such a download,
     /// and zero while the size is unknown.
     var size: Int64?
+    /// The bytes of that download that are here.
+    var received: Int64 = 0
 
-    /// Items, transfers and bytes per second, as moving averages.
+    /// Images or items, transfers with the images made of them, and bytes per second, as moving averages.
     private(set) var itemRate = MovingRate(memory: 5)
     private(set) var byteRate = MovingRate(memory: 5)
     /// Transfers may take long, so that this forgets slowly.
@@ -126,21 +132,33 @@ struct ProgressFigures: Sendable {
 
     private var done: Int { progress.finished - progress.notTried }
 
+    /// The steps of one item: its source, and the images made of it.
+    private var stepsPerItem: Int { 1 + imagesPerItem }
+
+    /// The sources that are here, and the images that are made of them. Where no image is made, an item is one step.
+    private var steps: RunTally.Steps {
+        guard imagesPerItem > 0 else { return RunTally.Steps(sources: done) }
+        let underWay = tally?.underWay ?? RunTally.Steps()
+        return RunTally.Steps(sources: done + underWay.sources, images: done * imagesPerItem + underWay.images)
+    }
+
+    /// The steps of transfers, those of items in flight included.
+    private var work: Int { (transfers - done) * stepsPerItem + steps.sources + steps.images }
+
     /// The seconds since the start.
     private var elapsed = 0.0
     /// The time and the share of the work before which the remaining time is not estimated.
     private static let (earliestSeconds, earliestShare) = (3.0, 0.05)
 
-    private var bytes: Int64 { progress.bytes }
+    private var bytes: Int64 { size == nil ? tally.map { $0.bytes + $0.remoteBytes } ?? 0 : received }
 
     mutating func measure(seconds: Double) {
         guard seconds > 0 else { return }
         elapsed += seconds
-        itemRate.add(Double(done), seconds)
+        itemRate.add(Double(imagesPerItem > 0 ? steps.images : done), seconds)
         byteRate.add(Double(bytes), seconds)
-        let transfers = Double(transfers)
         // The time of cached items before the first transfer says nothing about transfers.
-        if transfers > 0 || progress.outlook.waiting > 0 { transferRate.add(transfers, seconds) }
+        if work > 0 || progress.outlook.waiting > 0 { transferRate.add(Double(work), seconds) }
     }
 
     /// At most `width - 1` characters: a full row makes some terminals scroll.
@@ -160,9 +178,12 @@ struct ProgressFigures: Sendable {
     private static func length(_ parts: [String]) -> Int { parts.reduce(-2) { $0 + $1.count + 2 } }
 
     private var fraction: Double? {
-        if let size { return size > 0 ? min(1, Double(bytes) / Double(size)) : nil }
+        if let size {
+            guard size > 0 else { return nil }
+            return min(1, (Double(bytes) / Double(size) + Double(steps.images)) / Double(stepsPerItem))
+        }
         guard let expected, expected > 0 else { return nil }
-        return min(1, Double(done) / Double(expected))
+        return min(1, Double(steps.sources + steps.images) / Double(expected * stepsPerItem))
     }
 
     /// The most important figures come first, since the end is cut off on a narrow terminal.
@@ -176,19 +197,27 @@ struct ProgressFigures: Sendable {
             parts.append(percent + ByteText.bytes(bytes) + (size > 0 ? "/\(ByteText.bytes(size))" : ""))
             if let left { parts.append("\(left) left") }
             parts.append("\(ByteText.bytes(Int64(clamping: byteRate.value)))/s")
+            if imagesPerItem > 1 { parts.append("\(steps.images)/\(imagesPerItem) images") }
             return parts
         }
         if let expected, let fraction {
-            parts.append("\(Int(clamping: fraction * 100))% \(done)/\(max(expected, done))")
+            let (all, steps) = (max(expected, done), steps)
+            let percent = "\(Int(clamping: fraction * 100))%"
+            if imagesPerItem > 0 {
+                parts.append("\(percent) \(min(all, steps.sources))/\(all) sources")
+                parts.append("\(steps.images)/\(all * imagesPerItem) images")
+            } else {
+                parts.append("\(percent) \(done)/\(all)")
+            }
         } else {
-            parts.append("\(done) done")
+            parts.append(imagesPerItem > 0 ? "\(steps.sources) sources, \(steps.images) images" : "\(done) done")
         }
         if let wait { parts.append("waiting \(wait.seconds) s for \(Terminal.visible(wait.host))") }
         if progress.failed > 0 { parts.append("\(progress.failed) failed") }
         let leftOut = progress.filtered + progress.optedOut
         if leftOut > 0 { parts.append("\(leftOut) left out") }
         if let left { parts.append("\(left) left") }
-        parts.append("\(Int(clamping: itemRate.value.rounded()))/s")
+        if let rate = itemRate.text { parts.append(rate) }
         parts.append(ByteText.bytes(bytes))
         parts.append("\(ByteText.bytes(Int64(clamping: byteRate.value)))/s")
         if progress.skipped > 0 { parts.append("\(progress.skipped) cached") }
@@ -201,7 +230,7 @@ struct ProgressFigures: Sendable {
     }
 
     /// The remaining time. Only transfers count: a list may begin with all that is cached. Nil before the first
-    /// transfer, when none is expected, and for the first moments.
+    /// transfer, when none is expected, for the first moments, and while too few end to tell.
     private var left: String? {
         guard elapsed >= Self.earliestSeconds || (fraction ?? 0) >= Self.earliestShare else { return nil }
         let seconds: Double
@@ -209,10 +238,11 @@ struct ProgressFigures: Sendable {
             guard size > bytes, byteRate.value > 0 else { return nil }
             seconds = Double(size - bytes) / byteRate.value
         } else {
-            guard let expected, expected > done, transfers > 0, transferRate.value > 0 else { return nil }
+            guard let expected, expected > done, work > 0, transferRate.isTelling else { return nil }
             let transfers = progress.outlook.transfers(unread: max(0, expected - done - progress.outlook.waiting))
             guard transfers >= 0.5 else { return nil }
-            seconds = transfers / transferRate.value
+            let underWay = work - self.transfers * stepsPerItem
+            seconds = max(0, transfers * Double(stepsPerItem) - Double(underWay)) / transferRate.value
         }
         guard seconds < 360_000 else { return nil }
         let whole = Int(clamping: seconds.rounded(.up))
@@ -229,12 +259,25 @@ struct MovingRate: Sendable {
     private let memory: Double
     private var last = 0.0
     private var measured = 0.0
+    /// The time since the count has last changed, in seconds.
+    private var quiet = 0.0
 
     init(memory: Double) { self.memory = memory }
+
+    /// Whether the rate tells about the near future: something is counted within the memory, and the count does not stand
+    /// still.
+    var isTelling: Bool { value * memory >= 1 && quiet <= max(10, 5 * measured / max(1, last)) }
+
+    /// `12/s`, or `3/min`; nil for less than one a minute.
+    var text: String? {
+        let (second, minute) = (Int(clamping: value.rounded()), Int(clamping: (value * 60).rounded()))
+        return second > 0 ? "\(second)/s" : minute > 0 ? "\(minute)/min" : nil
+    }
 
     /// Adds what was counted in the last `seconds`, up to `count` in all.
     mutating func add(_ count: Double, _ seconds: Double) {
         measured += seconds
+        quiet = count == last ? quiet + seconds : 0
         // A plain average at first; then older figures fade.
         let weight = max(seconds / measured, 1 - 1 / (1 + seconds / memory))
         value += ((count - last) / seconds - value) * weight

@@ -92,6 +92,7 @@ extension PrefetchOutcome {
                 results[form].problem = error
             }
         }
-        return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: attempts, isPinned: isPinned)
+        return PrefetchOutcome(
+            item: item, ending: .retrieved(results), attempts: attempts, isPinned: isPinned, steps: steps)
     }
 }

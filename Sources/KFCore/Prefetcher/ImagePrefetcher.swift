@@ -23,7 +23,7 @@ public final class ImagePrefetcher: Sendable {
         public var maxFailures: FailureLimit?
         /// The time after which no new source starts; nil is unlimited.
         public var deadline: Duration?
-        /// The additional time for sources that are in flight at the deadline; nil is unlimited.
+        /// The time that sources in flight have when the run ends early; nil is unlimited. Then they are cancelled.
         public var grace: Duration?
         /// The number of items that may be read beyond the first one that has not ended, approximately; nil is unlimited.
         /// It bounds what a program keeps to put the ends of items in order.
@@ -73,6 +73,10 @@ public final class ImagePrefetcher: Sendable {
     private let manager: KingfisherManager
     private let configuration: Configuration
     private let state: Mutex<State>
+    /// What the runs have received, and the work on their items in flight.
+    package let tally = RunTally()
+    /// The number of images that are made of each source.
+    package let imagesPerItem: Int
 
     /// Creates a prefetcher. `forms` are the options of each image that is made of a source, at least one.
     public convenience init(
@@ -92,8 +96,10 @@ public final class ImagePrefetcher: Sendable {
         if configuration.maxConcurrentDownloads >= own.maxConnections { configuration.maxConcurrentDownloads = .max }
         if configuration.maxPerHost >= own.maxConnectionsPerHost { configuration.maxPerHost = .max }
         let isWide = configuration.maxConcurrentDownloads == .max && configuration.maxPerHost == .max
-        let boxes = forms.map { form in
+        imagesPerItem = forms.count { !$0.identifier.isEmpty }
+        let boxes = forms.map { [tally] form in
             var form = form
+            form.tally = tally
             // With few sources in flight, each would wait for a commit that waits for others.
             form.batchesStores = isWide && configuration.fillsCache
             form.opensBatchedFiles = configuration.exporter != nil
@@ -169,7 +175,7 @@ public final class ImagePrefetcher: Sendable {
         _ input: any PrefetchInput, endsDownloads: Bool, each: (Event) -> Void
     ) async -> PrefetchReport {
         let inbox = PrefetchInbox()
-        var run = PrefetchRun(configuration, window: DescriptorLimit.bound(Self.window))
+        var run = PrefetchRun(configuration, window: DescriptorLimit.bound(Self.window), tally)
         do {
             try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try prepare() }
             // Images that cannot be stored need not be fetched: the first one that is not cached ends the run.

@@ -105,7 +105,7 @@ struct PrefetchFlights {
         free.append(image.job.number)
         return PrefetchOutcome(
             item: item, ending: .retrieved(image.results.map(PrefetchResult.init)), attempts: image.job.attempts,
-            isPinned: image.job.isPinned)
+            isPinned: image.job.isPinned, steps: image.job.steps)
     }
 
     /// Cancels the items, or only those whose transfer has not started. Each of them then ends as cancelled.

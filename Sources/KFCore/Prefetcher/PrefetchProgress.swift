@@ -30,11 +30,13 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var notTried = 0
     /// The number of exported files that were written, also of items that failed.
     public var written = 0
+    /// The total size of the written files, in bytes.
+    public var writtenBytes: Int64 = 0
     /// The number of exported files that had the same bytes already.
     public var unchanged = 0
-    /// The total size of the fetched images, in bytes.
+    /// The number of body bytes that origins sent, those of failed and cancelled transfers included.
     public var bytes: Int64 = 0
-    /// The total size of the images from remotes, in bytes.
+    /// The number of bytes of images that remotes sent.
     public var remoteBytes: Int64 = 0
     package var outlook = PrefetchOutlook()
 
@@ -51,8 +53,9 @@ public struct PrefetchProgress: Sendable, Equatable {
         // A failed item may have copies: of other forms, of an image that was not stored, or in place of one that failed.
         if case .retrieved(let results) = outcome.ending {
             for index in results.indices {
-                if results[index].copy?.state == .written { written += 1 }
-                if results[index].copy?.state == .unchanged { unchanged += 1 }
+                guard let copy = results[index].copy else { continue }
+                if copy.state == .written { (written, writtenBytes) = (written + 1, writtenBytes + copy.facts.bytes) }
+                if copy.state == .unchanged { unchanged += 1 }
             }
         }
         if case .notTried = outcome.ending {
@@ -78,13 +81,9 @@ public struct PrefetchProgress: Sendable, Equatable {
             // The description beside an image is no item of its own.
             guard case .success(let image) = results[index].image, !image.isDescription else { continue }
             switch image.way {
-            case .fetched:
-                isFetched = true
-                bytes += image.facts.bytes
+            case .fetched: isFetched = true
             case .revalidated: isRevalidated = true
-            case .remote:
-                isRemote = true
-                remoteBytes += image.facts.bytes
+            case .remote: isRemote = true
             case .derived: isMade = true
             case .memory, .disk, .stale, .pinned, .onFailure: break
             }
@@ -194,16 +193,21 @@ public struct PrefetchOutcome: Sendable {
     public let ending: Ending
     /// The number of requests made, retries included.
     public var attempts: Int
+    /// The steps that the tally of the run has of the item.
+    let steps: RunTally.Steps
     /// The first error, also one that an earlier run has recorded; nil if all forms succeeded. It is `taskCancelled` (1003) for an item that was not tried.
     public let error: KingfisherError?
     /// Whether the item's images must have a hash: no other image takes their place.
     let isPinned: Bool
 
-    package init(item: PrefetchItem, ending: Ending, attempts: Int = 0, isPinned: Bool = false) {
+    package init(
+        item: PrefetchItem, ending: Ending, attempts: Int = 0, isPinned: Bool = false,
+        steps: RunTally.Steps = RunTally.Steps()
+    ) {
         self.item = item
         self.ending = ending
-        self.attempts = attempts
         self.isPinned = isPinned
+        (self.attempts, self.steps) = (attempts, steps)
         error =
             switch ending {
             case .skipped: item.recordedRows.lazy.compactMap(\.error).first

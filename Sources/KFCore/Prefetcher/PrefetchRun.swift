@@ -14,6 +14,9 @@ struct PrefetchRun {
     private(set) var report = PrefetchReport()
     private let maxFailures: FailureLimit?
     private let fillsCache: Bool
+    private let tally: RunTally
+    /// The counts of the tally before the run.
+    private let before: (bytes: Int64, remoteBytes: Int64)
     /// The reason why nothing can be stored; only the cache is used then.
     var obstacle: KingfisherError?
     /// The maximum number of items in flight or waiting, and the number in flight.
@@ -37,7 +40,9 @@ struct PrefetchRun {
     private var isCutOff = false
 
     /// Creates the state of a run with at most `window` items in flight.
-    init(_ configuration: ImagePrefetcher.Configuration, window: Int) {
+    init(_ configuration: ImagePrefetcher.Configuration, window: Int, _ tally: RunTally = RunTally()) {
+        self.tally = tally
+        before = (tally.bytes, tally.remoteBytes)
         self.window = max(1, min(window, configuration.maxConcurrentDownloads))
         perHost = configuration.maxPerHost == .max ? nil : max(1, configuration.maxPerHost)
         maxFailures = configuration.maxFailures
@@ -115,6 +120,7 @@ struct PrefetchRun {
     /// Removes an item from those in flight, and returns the outcome to count; nil if it was postponed.
     mutating func land(_ outcome: consuming PrefetchOutcome) -> PrefetchOutcome? {
         inFlight -= 1
+        tally.remove(outcome.steps)
         bytes -= outcome.item.facts.record.count
         if perHost != nil, let host = outcome.item.host, let count = hosts[host] {
             hosts[host] = count > 1 ? count - 1 : nil
@@ -159,6 +165,8 @@ struct PrefetchRun {
         order?.end(outcome.item.position)
         let skipped = report.progress.skipped
         report.progress.add(outcome)
+        report.progress.bytes = tally.bytes - before.bytes
+        report.progress.remoteBytes = tally.remoteBytes - before.remoteBytes
         if !report.progress.outlook.isLookedUp, !isFinishing {
             let isMissing = report.progress.skipped == skipped
             report.progress.outlook.add(missing: isMissing ? 1 : 0, of: 1, isLookedUp: false)

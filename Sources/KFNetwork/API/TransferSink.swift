@@ -5,9 +5,13 @@ package protocol TransferSink: AnyObject, Sendable {
     func begin(_ head: ResponseHead) throws(SinkError)
     /// Receives the next bytes of the body, which are valid during the call only.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError)
+    /// Notes a number of body bytes as the network brought them, before they are decoded.
+    func arrived(_ count: Int)
 }
 
 extension TransferSink {
+    package func arrived(_ count: Int) {}
+
     func take(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
         do throws(SinkError) { try receive(bytes) } catch { throw .sink(error) }
     }

@@ -42,6 +42,7 @@ extension Transfer {
         switch exchange.phase {
         case .body:
             exchange.progress(bytes.count, notes: notes)
+            sink.arrived(bytes.count)
             guard exchange.received <= bodyLimit else {
                 return refuse(.tooLarge(limit: request.terms.options.maxBytes))
             }

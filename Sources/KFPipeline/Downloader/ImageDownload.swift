@@ -39,6 +39,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     let order: DownloadOrder
     private unowned let receiver: any TransferReceiver
     private let store: BodyStore?
+    private let tally: RunTally?
     private let state: Mutex<State>
     /// The highest priority of the waiters, as bits.
     private let priority: Atomic<UInt32>
@@ -59,6 +60,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         self.order = order
         self.receiver = receiver
         store = order.retrieval.flatMap { BodyStore($0) }
+        tally = order.retrieval?.options.tally
         priority = Atomic(wish.priority.bitPattern)
         let claim = order.retrieval.flatMap { FlightClaim($0, order.commits) }
         state = Mutex(State(condition: order.condition, claim: claim, reportsProgress: wish.progress != nil))
@@ -199,6 +201,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     func refusal(of head: ResponseHead) -> SinkError? {
         order.terms.inspector.refusal(of: head).flatMap { error in state.withLock { $0.sink }?.refuse(error, head) }
     }
+
+    func arrived(_ count: Int) { tally?.received(count) }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError) {
         let sink = state.withLock { state in

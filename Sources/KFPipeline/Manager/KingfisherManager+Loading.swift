@@ -35,6 +35,7 @@ extension KingfisherManager {
         switch answer {
         case .success(.image(let image)):
             forgetAnswer(asking.answer, retrieval)
+            job.note(.source)
             do throws(KingfisherError) {
                 // The filter has not judged the images of a remote before.
                 if image.response == nil, let refusal = retrieval.refusal(of: image.originalMeasures) {
@@ -255,6 +256,7 @@ extension KingfisherManager {
         _ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ job: ImageJob, _ turn: inout Turn
     ) {
         guard case .making(let making) = job.stage else { return }
+        job.note(.image)
         var ending =
             switch making {
             case .body(let ending): ending

@@ -149,7 +149,9 @@ extension KingfisherManager {
     ) {
         var (ending, group) = (ending, [StoreOrder]())
         let (retrieval, variants, asked) = (ending.retrieval, job.variants, job.askedVariants)
-        let made = original.map { make(variants.indices.filter { present[$0] == nil }, of: variants, from: $0, ending) }
+        let made = original.map { original in
+            make(variants.indices.filter { present[$0] == nil }, of: variants, from: original, ending, job)
+        }
         ending.holdStores()
         let isKept =
             original.map { original in
@@ -183,7 +185,8 @@ extension KingfisherManager {
 
     /// Returns the images at these places, by their places: known ones, unchanged bytes, and what is made of the bytes.
     private func make(
-        _ places: [Int], of variants: [Retrieval], from original: VariantOriginal, _ ending: ImageEnding
+        _ places: [Int], of variants: [Retrieval], from original: VariantOriginal, _ ending: ImageEnding,
+        _ job: ImageJob
     ) -> [Int: Made] {
         var made: [Int: Made] = [:]
         for place in places {
@@ -203,7 +206,9 @@ extension KingfisherManager {
         while let first = rest.first.map({ variants[$0].options.processing }) {
             let alike = rest.filter { variants[$0].options.processing == first }
             rest.removeAll(where: alike.contains)
-            let images = VariantMaker.make(alike.map { variants[$0] }, of: original.bytes, original.format)
+            let images = VariantMaker.make(alike.map { variants[$0] }, of: original.bytes, original.format) {
+                job.note(.image)
+            }
             for (place, image) in zip(alike, images) {
                 switch image {
                 case .success(let image): made[place] = (.processed(image), ending.way)

@@ -107,7 +107,7 @@ extension KingfisherManager {
             split.missed = []
             return split.jobs
         }
-        for image in ended { job.countAttempts(image.job.attempts) }
+        for image in ended { job.inherit(from: image.job) }
         guard let next, let next else { return }
         if !next.isEmpty { return start(next) }
         let results = job.split { split, _ in

@@ -17,22 +17,28 @@ struct VariantMaker: Sendable {
     /// The limits: the memory is shared by all images, and the time applies to each chain from the bytes to a result.
     private let allowance: Allowance
 
-    private init(_ bytes: [UInt8], _ format: ImageFormat, _ retrievals: [Retrieval]) {
+    /// Called for each image that is made or has failed.
+    private let note: @Sendable () -> Void
+
+    private init(
+        _ bytes: [UInt8], _ format: ImageFormat, _ retrievals: [Retrieval], _ note: @escaping @Sendable () -> Void
+    ) {
+        self.note = note
         self.bytes = bytes
         self.format = format
         self.retrievals = retrievals
         allowance = Allowance(retrievals[0].options.decodeLimits, fileBytes: bytes.count)
     }
 
-    /// Returns the result of each retrieval, in their order. Blocks.
+    /// Returns the result of each retrieval, in their order. `note` is called at the end of each, on any thread. Blocks.
     static func make(
-        _ retrievals: [Retrieval], of bytes: [UInt8], _ format: ImageFormat
+        _ retrievals: [Retrieval], of bytes: [UInt8], _ format: ImageFormat, noting note: @escaping @Sendable () -> Void
     ) -> [Result<ProcessedImage, KingfisherError>] {
         guard let processing = retrievals.first?.options.processing else { return [] }
         let sizes = retrievals.map { WorkMemory.estimate(for: bytes, $0.options.processor, processing) }
         let size = min(sizes.reduce(0, +), processing.decode.limits.memory(fileBytes: bytes.count))
         // The time limit starts when the memory is available.
-        return WorkMemory.shared.holding(size) { VariantMaker(bytes, format, retrievals).make() }
+        return WorkMemory.shared.holding(size) { VariantMaker(bytes, format, retrievals, note).make() }
     }
 
     private var processing: ProcessingOptions { retrievals[0].options.processing }
@@ -121,6 +127,7 @@ struct VariantMaker: Sendable {
 
     private func encode(_ image: Image, _ index: Int, _ spent: Duration) -> Made {
         let retrieval = retrievals[index]
+        defer { note() }
         do {
             let (made, _) = try work(after: spent) { () throws(ImagingError) in
                 try ProcessedImage(image, of: bytes, format, retrieval.options)

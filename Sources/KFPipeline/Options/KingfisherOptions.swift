@@ -111,6 +111,8 @@ public struct KingfisherOptions: Sendable {
     package var lateSteps = 0
     /// What has come of the sources of the run; nil for a call by itself.
     package var answers: RunAnswers?
+    /// The counts of the run that the images belong to; nil for a call of its own.
+    package var tally: RunTally?
     /// The error of every image with these options, because an overlay of its processor cannot be had; nil usually.
     package var overlayProblem: KingfisherError?
     /// Whether to serve a stale image at once where stale-while-revalidate allows that. Otherwise the origin is asked

@@ -81,6 +81,8 @@ package final class ImageJob: WorkWaiter {
     /// The token of background work, if no caller waits for all of the job.
     private let background: BackgroundWork.Token?
     private let requests = Atomic(0)
+    /// The steps that the run's tally has of the job.
+    private let counted = StepCount()
     let state: Mutex<State>
 
     /// With `asking`, the caches have been searched, and the job begins at its source.
@@ -146,6 +148,21 @@ package final class ImageJob: WorkWaiter {
     package var attempts: Int { requests.load(ordering: .relaxed) }
 
     func countAttempts(_ number: Int) { requests.add(number, ordering: .relaxed) }
+
+    package var steps: RunTally.Steps { counted.value }
+
+    /// Counts a step for the progress of the run.
+    func note(_ step: RunTally.Steps) {
+        guard let tally = asked.options.tally else { return }
+        counted.add(step)
+        tally.add(step)
+    }
+
+    /// Takes over what a part of the job has counted.
+    func inherit(from part: ImageJob) {
+        countAttempts(part.attempts)
+        counted.add(part.steps)
+    }
 
     var retrieval: Retrieval { state.withLock { $0.retrieval } }
 

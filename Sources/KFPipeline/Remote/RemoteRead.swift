@@ -117,7 +117,10 @@ final class RemoteRead: SharedWork, RemoteWaiter {
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {
         let sink = search.withLock { search -> BodySink? in
-            if case .object(_, let sink) = search.step { return sink }
+            if case .object(_, let sink) = search.step {
+                retrieval.options.tally?.receivedFromRemote(bytes.count)
+                return sink
+            }
             search.entries[index(of: request)].append(contentsOf: bytes)
             return nil
         }

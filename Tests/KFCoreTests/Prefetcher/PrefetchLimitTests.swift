@@ -79,4 +79,22 @@ struct PrefetchLimitTests {
         #expect(await run.value.progress.completed == 100)
         #expect(transport.most == 100)
     }
+
+    @Test("The tally has the work on items in flight until they end")
+    func tally() async throws {
+        let closed = await CountingProcessor(closed: "closed")
+        let forms = [CountingProcessor("open"), closed].map { processor in
+            ManagerFixture.options { $0.processor = processor }
+        }
+        let prefetcher = ImagePrefetcher(manager: fixture.manager, forms: forms)
+        let source = Source.network(try RequestURL("http://h/a.png"))
+        let run = Task { await prefetcher.prefetch([source]) }
+        #expect(await eventually { !transport.open.isEmpty })
+        #expect(prefetcher.imagesPerItem == 2 && prefetcher.tally.underWay == RunTally.Steps())
+        transport.finish(transport.open, body: body)
+        #expect(await eventually { prefetcher.tally.underWay == RunTally.Steps(sources: 1, images: 1) })
+        closed.open()
+        #expect(await run.value.progress.completed == 1)
+        #expect(prefetcher.tally.underWay == RunTally.Steps())
+    }
 }
