@@ -424,7 +424,7 @@ class _Process:
 
     def __init__(self, options: Sequence[str], kf: Optional[str]):
         program = kf or os.environ.get("KF_BINARY") or _installed()
-        own = ["--json", "--input-format", "auto", "--url-column", "url"]
+        own = ["--json", "--input-format", "auto", "--url-column", "url", "--grace", "2s"]
         try:
             # A session of its own: what a wrapper script starts is ended with it. kf ends when its pipes close, so that
             # a killed Python leaves no kf (PR_SET_PDEATHSIG would end it with a mere thread of a pool).

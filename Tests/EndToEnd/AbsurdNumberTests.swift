@@ -29,7 +29,8 @@ extension EndToEnd {
             ("fetch", "--max-pixels", [""]), ("fetch", "--scale", [""]), ("fetch", "--max-redirects", [""]),
             ("prefetch", "--max-failures", ["", "%"]), ("prefetch", "--shard", ["/4", "/9223372036854775807"]),
             ("prefetch", "--url-column", [""]), ("prefetch", "--key-column", [""]), ("prefetch", "--rate", ["/s"]),
-            ("prefetch", "--deadline", ["", "d"]), ("cache ls", "--limit", [""]), ("cache stat", "--max-size", sizes),
+            ("prefetch", "--deadline", ["", "d"]), ("prefetch", "--grace", durations), ("cache ls", "--limit", [""]),
+            ("cache stat", "--max-size", sizes),
             ("cache clean", "--max-size", sizes), ("cache clean", "--older-than", durations),
             ("cache clean", "--unused-for", durations), ("cache report", "--thumbnails", [""]),
         ]

@@ -62,6 +62,7 @@ extension EndToEnd {
             "ShardContentTests": ["caption-column"],
             "TarShardTests": ["shard-size", "shards"],
             "ResultsTests": ["ordered", "results"],
+            "RunEndTests": ["grace"],
             "ShowTests": ["show"],
             "SrcsetTests": ["alt-column", "srcset", "srcset-sizes", "srcset-url", "widths"],
             "VariantCommandTests": ["variant"],

@@ -91,7 +91,7 @@ extension EndToEnd {
             #expect(!fetch.outputLines.isEmpty)
         }
 
-        @Test("A download is cancelled one timeout after the deadline")
+        @Test("A download is cancelled after the deadline and its grace")
         func cutOff() async throws {
             let server = try FaultServer { _ in
                 // Never slow enough for --timeout itself.
@@ -102,7 +102,7 @@ extension EndToEnd {
             }
             try write([server.url("/a.png")])
             let result = try await kf.run(
-                "prefetch", "list.txt", "--deadline", "300ms", "--timeout", "1s", "--failures", "f",
+                "prefetch", "list.txt", "--deadline", "300ms", "--grace", "500ms", "--failures", "f",
                 timeout: .seconds(20))
             #expect(result.status == 4 && result.errors.contains("0 failed, 1 cancelled, in"), "\(result)")
             #expect(try kf.text("f") == server.url("/a.png") + "\n")

@@ -90,7 +90,7 @@ extension EndToEnd {
             let list = [hanging.url("/1"), server.url("png/grey.png")] + (0..<2000).map { hanging.url("/\($0)") }
             try kf.home.write("list.csv", "url,id\n" + list.enumerated().map { "\($1),\($0)\n" }.joined())
             let result = try await kf.run(
-                "prefetch", "list.csv", "--results", "out.csv", "--ordered", "--deadline", "500ms", "--timeout", "500ms"
+                "prefetch", "list.csv", "--results", "out.csv", "--ordered", "--deadline", "2s", "--grace", "100ms"
             )
             #expect(result.status == 4, "\(result)")
             let rows = try await csv("out.csv")

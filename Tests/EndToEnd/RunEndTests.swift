@@ -36,15 +36,15 @@ extension EndToEnd {
             let server = try gated(gate)
             let urls = (0..<60).map { server.url("/\($0).png") }
             try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())
-            let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--json", "--timeout", "60s"])
+            let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--json", "--grace", "60s"])
             #expect(await eventually { server.requests.count == 2 })
             // As `timeout` does: to the process, and to its group.
             run.signal(number)
             run.signal(number, group: true)
             let says =
                 number == SIGINT
-                ? "kf: finishing 2 downloads; press Ctrl-C again to stop now\n"
-                : "kf: terminated, finishing 2 downloads; a second SIGTERM stops now\n"
+                ? "kf: finishing 2 downloads within 60 s; press Ctrl-C again to stop now\n"
+                : "kf: terminated, finishing 2 downloads within 60 s; a second SIGTERM stops now\n"
             #expect(await eventually { run.errorsSoFar == says }, "\(run.errorsSoFar)")
             gate.open()
             let result = try await run.wait(timeout: .seconds(40))
@@ -68,7 +68,7 @@ extension EndToEnd {
             let server = try gated(gate)
             let urls = (0..<20).map { server.url("/\($0).png") }
             try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())
-            let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--json", "--timeout", "60s"])
+            let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--json", "--grace", "60s"])
             #expect(await eventually { server.requests.count == 2 })
             run.signal(SIGINT)
             #expect(await eventually { run.errorsSoFar.contains("press Ctrl-C again") })
@@ -90,6 +90,53 @@ extension EndToEnd {
             #expect(try lines("f").count == 20 && kf.leftovers() == [])
         }
 
+        @Test(
+            "Downloads are cut off after the grace, and resumed later",
+            arguments: [nil, ["--deadline", "2s"], ["--max-failures", "1"]] as [[String]?])
+        func grace(ending: [String]?) async throws {
+            let body = try ResumeTests.large()
+            let server = try FaultServer { request in
+                if request.path == "/none" { return [.reply("404 Not Found")] }
+                if request.start > 0 { return [.rest(body, of: request, "ETag: \"1\"")] }
+                return FaultStep.cut(body, at: 1_000_000, "ETag: \"1\"", then: .hold)
+            }
+            let list = [server.url("/a.png"), server.url("/none")].map { $0 + "\n" }.joined()
+            try kf.home.write("list.txt", list)
+            let run = try kf.start(
+                ["prefetch", "list.txt", "--json", "--timeout", "60s", "--grace", "500ms"] + (ending ?? []))
+            #expect(await eventually { server.requests.count == 2 })
+            if ending == nil { run.signal(SIGTERM) }
+            let result = try await run.wait(timeout: .seconds(40))
+            #expect(result.status == (ending == nil ? 143 : 4), "\(result)")
+            #expect(try result.items().map(\.status).sorted() == ["cancelled", "failed"], "\(result)")
+            #expect(kf.leftovers().allSatisfy { !$0.contains("/tmp/") })
+            let again = try await kf.run("fetch", server.url("/a.png"), "-o", "a.png")
+            #expect(try again.status == 0 && kf.contents("a.png") == Data(body), "\(again)")
+            #expect(server.requests.last?.header("Range") != nil)
+        }
+
+        @Test(
+            "A signal while a run is prepared ends it with its accounts",
+            arguments: ["prefetch", "fetch"], [["-p", "watermark:"], ["-P", "out", "--on-failure"]])
+        func prepared(command: String, option: [String]) async throws {
+            let gate = Gate()
+            defer { gate.open() }
+            let server = try gated(gate)
+            let urls = (0..<3).map { server.url("/\($0).png") }
+            try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())
+            let overlay = server.url("/overlay.png")
+            let options = option[0] == "-p" ? ["-p", option[1] + overlay] : option + [overlay]
+            let run = try kf.start([command, "--json"] + options + (command == "fetch" ? urls : ["list.txt"]))
+            #expect(await eventually { server.requests.count == 1 })
+            run.signal(SIGTERM)
+            let result = try await run.wait(timeout: .seconds(30))
+            #expect(result.status == 143 && server.requests.count == 1, "\(result)")
+            let statuses = try result.items().map(\.status)
+            #expect(statuses.count == 3 && Set(statuses).isSubset(of: ["cancelled", "not_tried"]), "\(result)")
+            #expect(try result.objects().last?["exit_status"] as? Int == 143, "\(result)")
+            #expect(kf.leftovers() == [])
+        }
+
         @Test("After a signal a long list is still counted")
         func longList() async throws {
             let gate = Gate()
@@ -97,7 +144,7 @@ extension EndToEnd {
             let server = try gated(gate)
             let count = 40_000
             try kf.home.write("list.txt", (0..<count).map { server.url("/\($0).png\n") }.joined())
-            let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--timeout", "60s"])
+            let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--grace", "60s"])
             #expect(await eventually { server.requests.count == 2 })
             run.signal(SIGINT)
             #expect(await eventually { run.errorsSoFar.contains("finishing 2 downloads") })

@@ -16,7 +16,7 @@ extension Options {
             maxBytes.spec,
         ] + leavingOut + [
             denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, limitRate.spec, deadline.spec,
-            progress.spec,
+            grace.spec, progress.spec,
         ]
 
     /// The filter and the rule about opt-outs, which leave images out.
@@ -213,7 +213,12 @@ extension Options {
         help: "Maximum rate of all downloads together")
     static let deadline = Option<Duration?>(
         "deadline", .network, value: "TIME", .one(.duration),
-        help: "Start no new download after this time; running ones get one --timeout more; 0 is no limit")
+        help: "Start no new download after this time; 0 is no limit")
+    static let grace = Option<Duration?>(
+        "grace", .network, value: "TIME",
+        .one(default: .seconds(5), ValueReader.duration.map { $0 == .zero ? nil : $0 }),
+        byDefault: "5s",
+        help: "Time for running downloads to finish when a run ends early; 0 is no limit")
     static let progress = Option<ProgressChoice>(
         "progress", .network, .choice(default: .auto), help: "Show progress on standard error")
 }

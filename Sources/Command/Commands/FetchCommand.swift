@@ -1,3 +1,4 @@
+import Dispatch
 import KFCore
 import Synchronization
 
@@ -60,12 +61,17 @@ struct FetchCommand: Sendable {
     func run() -> ExitStatus {
         let waits = WaitReport(common)
         let manager = settings.manager(common, waits)
+        guard settings.lacksOverlays else { return run(manager, waits, nil) }
+        let interrupts = Interrupts(patience: Self.patience, preparing: manager)
         var command = self
         command.settings = settings.withOverlays(manager)
-        return command.run(manager, waits)
+        return command.run(manager, waits, interrupts)
     }
 
-    private func run(_ manager: KingfisherManager, _ waits: WaitReport) -> ExitStatus {
+    /// The time in which a run ends after a signal, whatever holds it up: a partial download is kept for the next run.
+    private static let patience = DispatchTimeInterval.milliseconds(900)
+
+    private func run(_ manager: KingfisherManager, _ waits: WaitReport, _ prepared: Interrupts?) -> ExitStatus {
         let start = ContinuousClock.now
         var status = ExitStatus.success
         var next = 0
@@ -74,7 +80,7 @@ struct FetchCommand: Sendable {
             status.raise(to: print(reports))
             next += 1
         }
-        var (progress, signals): (ProgressBar?, Interrupts?) = (nil, nil)
+        var (progress, signals): (ProgressBar?, Interrupts?) = (nil, prepared)
         if next < sources.count, !Terminal.isClosed {
             let first = next
             let count = sources.count
@@ -88,15 +94,16 @@ struct FetchCommand: Sendable {
                 figures.progress.outlook.waiting = count - first
                 figures.size = count > 1 ? nil : 0
             }
+            let interrupts = prepared ?? Interrupts(patience: Self.patience, preparing: manager)
             var standIns: [RetrieveImageResult] = []
             do throws(KingfisherError) { standIns = try settings.imagesOnFailure(manager) } catch {
-                common.report(error, for: "--on-failure")
-                return .usage
+                guard interrupts.status != nil else {
+                    common.report(error, for: "--on-failure")
+                    return .usage
+                }
             }
             let prefetcher = prefetcher(manager, bar, standIns, elapsed: start.duration(to: .now))
-            // Whatever holds the run up, it ends within a second: a partial download is kept for the next run.
-            let interrupts = Interrupts(
-                patience: .milliseconds(900),
+            interrupts.handle(
                 first: { _ in
                     prefetcher.finishEarly()
                     manager.downloader.cancelAll()
@@ -233,7 +240,7 @@ struct FetchCommand: Sendable {
         configuration.maxConcurrentDownloads = settings.jobs
         configuration.maxPerHost = settings.maxPerHost
         configuration.deadline = settings.deadline.map { max(.zero, $0 - elapsed) }
-        configuration.grace = settings.options.request.timeout
+        configuration.grace = settings.grace
         // The results of items that have ended wait for those before them with open files.
         configuration.maxItemsAhead = DescriptorLimit.bound(settings.jobs * 2)
         configuration.fillsCache = false

@@ -123,21 +123,34 @@ struct PrefetchCommand: Sendable {
         }
         let waits = WaitReport(common)
         let manager = settings.manager(common, waits)
+        let interrupts = Interrupts(preparing: manager)
         var command = self
         command.settings = settings.withOverlays(manager)
-        return command.run(lists, manager, waits)
+        return command.run(lists, manager, waits, interrupts)
     }
 
-    private func run(_ lists: PrefetchLists, _ manager: KingfisherManager, _ waits: WaitReport) -> ExitStatus {
+    private func run(
+        _ lists: PrefetchLists, _ manager: KingfisherManager, _ waits: WaitReport, _ interrupts: Interrupts
+    ) -> ExitStatus {
+        do throws(KingfisherError) {
+            let images = try settings.imagesOnFailure(manager)
+            destination.exporter?.write(onFailure: images)
+        } catch  where interrupts.status == nil {
+            common.report(error, for: "--on-failure")
+            return .usage
+        } catch {
+            // Nothing is tried after the signal, so that no image is replaced.
+        }
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.retrieved, configuration: configuration)
         let bar = ProgressBar(settings.progress, waits, uploads: { manager.cache.uploadProgress }) {
             lists.expectedItems
         }
-        let interrupts = Interrupts { number in
+        bar.update { ($0.tally, $0.imagesPerItem) = (prefetcher.tally, prefetcher.imagesPerItem) }
+        interrupts.handle { number in
             if !common.quiet {
                 let running = prefetcher.runningTransfers
-                Terminal.printError(Interrupts.announcement(of: number, finishing: running))
+                Terminal.printError(Interrupts.announcement(of: number, finishing: running, within: settings.grace))
             }
             prefetcher.finishEarly(lists)
             manager.cache.endWaiting(within: RetrievalSettings.patienceAfterSignal)
@@ -148,13 +161,6 @@ struct PrefetchCommand: Sendable {
             sleep(Self.patienceAfterSecondSignal)
             bar.end()
             manager.cache.discardTemporaries()
-        }
-        do throws(KingfisherError) {
-            let images = try settings.imagesOnFailure(manager)
-            destination.exporter?.write(onFailure: images)
-        } catch {
-            common.report(error, for: "--on-failure")
-            return .usage
         }
         do throws(KingfisherError) { try prefetcher.prepare() } catch {
             common.report(error, for: nil)
@@ -211,7 +217,7 @@ struct PrefetchCommand: Sendable {
         configuration.maxFailures = maxFailures
         configuration.lock = settings.lock
         configuration.deadline = settings.deadline
-        configuration.grace = settings.options.request.timeout
+        configuration.grace = settings.grace
         if case .shards(let directory, var shards) = destination {
             shards.rowMembers = settings.describedNames
             configuration.exporter = ShardExporter(directory: directory, forms: settings.forms, configuration: shards) {

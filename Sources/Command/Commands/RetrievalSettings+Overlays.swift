@@ -39,9 +39,12 @@ extension RetrievalSettings {
         }
     }
 
+    /// Whether a watermark has an overlay that is not read yet.
+    var lacksOverlays: Bool { !variants.allSatisfy(\.options.processor.missingOverlays.isEmpty) }
+
     /// Returns the settings with the overlays of all watermarks. Blocks.
     func withOverlays(_ manager: KingfisherManager, isLook: Bool = false) -> RetrievalSettings {
-        if variants.allSatisfy(\.options.processor.missingOverlays.isEmpty) { return self }
+        guard lacksOverlays else { return self }
         let settings = self
         return Blocking.wait {
             var settings = settings

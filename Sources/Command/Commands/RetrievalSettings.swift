@@ -14,6 +14,7 @@ struct RetrievalSettings: Sendable {
     /// The bytes per second that each transfer has at least.
     private static let leastRate: Int64 = 16 << 10
     let deadline: Duration?
+    let grace: Duration?
     let progress: ProgressBar.Style
     /// Whether progress is shown from the first moment, also that of one image.
     let isProgressForced: Bool
@@ -92,6 +93,7 @@ struct RetrievalSettings: Sendable {
         rates = try arguments[Options.rate]
         limitRate = try arguments[Options.limitRate]
         deadline = try arguments[Options.deadline].flatMap { $0 == .zero ? nil : $0 }
+        grace = try arguments[Options.grace]
         let choice = try arguments[Options.progress]
         let interval = arguments.environment["KF_PROGRESS_INTERVAL"].flatMap(ValueText.milliseconds) ?? 30_000
         progress = ProgressBar.Style(

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import KFCore
 import Synchronization
 
 /// The exit status of the process. Of several the gravest counts: a signal, wrong usage, the cache, an early stop,
@@ -27,15 +28,24 @@ enum ExitStatus: Int32, Comparable {
 /// Handles SIGINT and SIGTERM: the first asks the run to end, the second ends the process. With `patience`, so does its
 /// passing.
 final class Interrupts {
+    private struct Actions {
+        let first: @Sendable (Int32) -> Void
+        let second: @Sendable () -> Void
+    }
+
     private final class Record: Sendable {
         let signal = Atomic<Int32>(0)
         let time = Mutex(ContinuousClock.now)
+        let actions: Mutex<Actions>
+
+        init(_ actions: Actions) { self.actions = Mutex(actions) }
     }
 
     /// The time in which the same signal counts once: `timeout` sends it to the process and to its group.
     private static let repetition = Duration.milliseconds(100)
 
-    private let record = Record()
+    private let record: Record
+    private let queue = DispatchQueue(label: "kf.signals")
     private var sources: [any DispatchSourceSignal] = []
 
     /// `first` and `second` run on a thread of their own; the process exits after `second`.
@@ -43,7 +53,7 @@ final class Interrupts {
         patience: DispatchTimeInterval? = nil, first: @escaping @Sendable (Int32) -> Void,
         second: @escaping @Sendable () -> Void
     ) {
-        let queue = DispatchQueue(label: "kf.signals")
+        record = Record(Actions(first: first, second: second))
         let timer = DispatchQueue(label: "kf.signals.timer")
         // Else a signal would end the process before its source sees it. Threads inherit the mask, and a thread that
         // cannot be started ends the process with the signal that waits.
@@ -53,8 +63,8 @@ final class Interrupts {
         pthread_sigmask(SIG_BLOCK, &handled, nil)
         for number in [SIGINT, SIGTERM] {
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            let end = { @Sendable () -> Void in
-                second()
+            let end = { @Sendable [record] () -> Void in
+                record.actions.withLock(\.second)()
                 // The network thread is still running, so that destructors cannot run safely.
                 _exit(128 + number)
             }
@@ -68,16 +78,37 @@ final class Interrupts {
                 record.time.withLock { $0 = .now }
                 // On a queue of its own, so that it counts while `first` works.
                 if let patience { timer.asyncAfter(deadline: .now() + patience, execute: end) }
-                first(number)
+                record.actions.withLock(\.first)(number)
             }
             source.resume()
             sources.append(source)
         }
     }
 
+    /// Handles the signals while a run is prepared: the first cancels what `manager` has begun, and starts nothing more.
+    convenience init(patience: DispatchTimeInterval? = nil, preparing manager: KingfisherManager) {
+        self.init(patience: patience) { _ in
+            manager.downloader.drain()
+            manager.downloader.cancelAll()
+            manager.cache.endWaiting(within: .zero)
+        } second: {
+            manager.cache.discardTemporaries()
+        }
+    }
+
+    /// Replaces what the signals do. A signal that has come already counts as the first one again.
+    func handle(first: @escaping @Sendable (Int32) -> Void, second: @escaping @Sendable () -> Void) {
+        queue.sync { [record] in
+            record.actions.withLock { $0 = Actions(first: first, second: second) }
+            let number = record.signal.load(ordering: .relaxed)
+            if number != 0 { first(number) }
+        }
+    }
+
     /// The message that tells what the first signal does.
-    static func announcement(of number: Int32, finishing downloads: Int) -> String {
-        let what = downloads == 0 ? "stopping" : "finishing \(EntryText.count(downloads, "download"))"
+    static func announcement(of number: Int32, finishing downloads: Int, within grace: Duration?) -> String {
+        let span = grace.map { " within \(WaitReport.text($0))" } ?? ""
+        let what = downloads == 0 ? "stopping" : "finishing \(EntryText.count(downloads, "download"))\(span)"
         return number == SIGINT
             ? "kf: \(what); press Ctrl-C again to stop now" : "kf: terminated, \(what); a second SIGTERM stops now"
     }

@@ -61,7 +61,7 @@ final class WaitReport: Sendable {
     }
 
     /// `2 s`, `1.5 s`, `250 ms`
-    private static func text(_ span: Duration) -> String {
+    static func text(_ span: Duration) -> String {
         guard span.milliseconds >= 1000 else { return "\(span.milliseconds) ms" }
         let tenths = (span.milliseconds + 50) / 100
         return tenths % 10 == 0 ? "\(tenths / 10) s" : "\(tenths / 10).\(tenths % 10) s"

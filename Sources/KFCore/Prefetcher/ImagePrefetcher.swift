@@ -194,7 +194,7 @@ public final class ImagePrefetcher: Sendable {
                 }
             }
         }
-        let timer = Task { [configuration] in await configuration.waitForDeadline { inbox.post([.told($0)]) } }
+        let timer = configuration.timer(configuration.deadline, .finish(.deadline)) { inbox.post([.told($0)]) }
         let number = state.withLock { state in
             inbox.post(state.orders.map { .told($0) })
             state.next += 1
@@ -202,7 +202,7 @@ public final class ImagePrefetcher: Sendable {
             return state.next
         }
         defer {
-            timer.cancel()
+            timer?.cancel()
             state.withLock { _ = $0.runs.removeValue(forKey: number) }
         }
         await withTaskCancellationHandler {
@@ -249,6 +249,8 @@ public final class ImagePrefetcher: Sendable {
         }
         var events = inbox.takeAll()
         var hasStopped = false
+        var grace: Task<Void, Never>?
+        defer { grace?.cancel() }
         while true {
             if let problem = configuration.exporter?.problem { run.stop(.failed(problem)) }
             for event in events {
@@ -276,6 +278,7 @@ public final class ImagePrefetcher: Sendable {
             }
             if run.isFinishing, !hasStopped {
                 hasStopped = true
+                grace = configuration.timer(configuration.grace, .cutOff) { inbox.post([.told($0)]) }
                 input.finish()
                 if endsDownloads { finishEarly() } else { flying.cancel(onlyWaiting: true) }
             }

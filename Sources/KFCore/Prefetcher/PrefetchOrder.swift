@@ -1,6 +1,6 @@
 import KFPipeline
 
-/// What a run is told from outside, or by its deadline.
+/// What a run is told from outside, or by its timers.
 enum PrefetchOrder: Sendable, Equatable {
     /// Nothing new starts any more, for this reason.
     case finish(PrefetchReport.Ending)
@@ -11,11 +11,13 @@ enum PrefetchOrder: Sendable, Equatable {
 }
 
 extension ImagePrefetcher.Configuration {
-    /// Calls `reach` at the deadline, and at the end of the time for items in flight then. Returns when neither is to
-    /// come, or when the task is cancelled.
-    func waitForDeadline(_ reach: (PrefetchOrder) -> Void) async {
-        for (span, order) in [(deadline, PrefetchOrder.finish(.deadline)), (grace, .cutOff)] {
-            guard let span else { return }
+    /// Returns a task that calls `reach` with the order after the span, unless it is cancelled before; nil without a
+    /// span.
+    func timer(
+        _ span: Duration?, _ order: PrefetchOrder, _ reach: @escaping @Sendable (PrefetchOrder) -> Void
+    ) -> Task<Void, Never>? {
+        guard let span else { return nil }
+        return Task { [clock] in
             do { try await clock.sleep(for: span) } catch { return }
             reach(order)
         }

@@ -151,6 +151,9 @@ final class ManualTransport: Transport {
         }
     }
 
+    /// Lets all open transfers begin their requests.
+    func begin() { for start in state.withLock({ Array($0.open.values) }) { _ = start.request.gate?.enter() } }
+
     func cancel(_ id: UInt64) {
         guard let start = state.withLock({ $0.open.removeValue(forKey: id) }) else { return }
         start.receiver.ended([EndedTransfer(id: id, token: start.token, result: .failure(.cancelled))])

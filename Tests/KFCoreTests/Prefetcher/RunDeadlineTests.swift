@@ -1,33 +1,66 @@
+import Support
 import Testing
 
 @testable import KFCore
 @testable import KFPipeline
 
-@Suite("The deadline of a run")
+@Suite("The ends of a run", .bounded)
 struct RunDeadlineTests {
-    private func orders(_ deadline: Duration?, grace: Duration?) async -> [PrefetchOrder] {
+    private let transport = ManualTransport()
+    private let fixture: ManagerFixture
+    private let source: Source
+
+    init() throws {
+        fixture = try ManagerFixture(transport: transport)
+        source = .network(try RequestURL("http://h/a.png"))
+    }
+
+    private func run(
+        _ change: (inout ImagePrefetcher.Configuration) -> Void, then end: (ImagePrefetcher) -> Void = { _ in }
+    ) async -> PrefetchReport {
         var configuration = ImagePrefetcher.Configuration()
-        (configuration.deadline, configuration.grace) = (deadline, grace)
-        var orders: [PrefetchOrder] = []
-        await configuration.waitForDeadline { orders.append($0) }
-        return orders
+        change(&configuration)
+        let prefetcher = ImagePrefetcher(manager: fixture.manager, configuration: configuration)
+        async let report = prefetcher.prefetch([source])
+        #expect(await eventually { !transport.open.isEmpty })
+        transport.begin()
+        end(prefetcher)
+        return await report
     }
 
-    @Test("The deadline comes before the cut-off")
-    func phases() async {
-        #expect(await orders(.zero, grace: .zero) == [.finish(.deadline), .cutOff])
+    @Test("The grace cuts off what runs at the deadline")
+    func deadline() async {
+        let report = await run { ($0.deadline, $0.grace) = (.milliseconds(500), .zero) }
+        #expect(report.ending == .deadline && report.progress.cancelled == 1)
     }
 
-    @Test("A run without a deadline has no limit")
-    func unlimited() async {
-        #expect(await orders(nil, grace: .zero).isEmpty)
-        #expect(await orders(.zero, grace: nil) == [.finish(.deadline)])
+    @Test("The grace cuts off what runs at an early end")
+    func early() async {
+        let report = await run {
+            $0.grace = .zero
+        } then: {
+            $0.finishEarly()
+        }
+        #expect(report.ending == .finished && report.progress.cancelled == 1)
     }
 
-    @Test("A cancelled wait reports nothing")
-    func cancelled() async {
-        let wait = Task { await orders(.seconds(3600), grace: nil) }
-        wait.cancel()
-        #expect(await wait.value.isEmpty)
+    @Test("A run without a grace waits for its downloads")
+    func unlimited() async throws {
+        let body = try ManagerFixture.fixture("png/one-pixel.png")
+        let report = await run { _ in
+        } then: { prefetcher in
+            prefetcher.finishEarly()
+            transport.finish(transport.open, body: body)
+        }
+        #expect(report.ending == .finished && report.progress.completed == 1)
+    }
+
+    @Test("A cancelled timer reports nothing")
+    func cancelled() async throws {
+        let timer = ImagePrefetcher.Configuration().timer(.seconds(3600), .cutOff) { _ in
+            Issue.record("it was cancelled")
+        }
+        timer?.cancel()
+        await timer?.value
     }
 }
