@@ -22,8 +22,8 @@ struct CurlFailure {
         switch code {
         case CURLE_URL_MALFORMAT: return .invalidURL
         case CURLE_UNSUPPORTED_PROTOCOL:
-            // libcurl uses this code for an unknown scheme and for a response without a status line.
-            return phase == .connecting ? .unsupportedScheme(scheme) : .protocolError(detail: "not HTTP/1 or HTTP/2")
+            // libcurl uses this code for an unknown scheme and for an unknown version of HTTP.
+            return phase == .connecting ? .unsupportedScheme(scheme) : .notHTTP1([])
         case CURLE_COULDNT_RESOLVE_HOST: return .resolve(host: host)
         case CURLE_COULDNT_RESOLVE_PROXY where proxy != nil: return .proxy(detail: "could not resolve \(proxy ?? "")")
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return .proxy(detail: detail)
@@ -89,5 +89,19 @@ struct CurlFailure {
         case 2, 19, 20, 21, 24: .unknownAuthority
         default: .other
         }
+    }
+}
+
+extension TransferError {
+    /// The error of a reply that does not begin with a status line. A server that speaks HTTP/2 alone begins with a
+    /// SETTINGS frame (RFC 9113, 6.5), whatever it is asked in HTTP/1.1.
+    static func notHTTP1(_ start: some Collection<UInt8>) -> TransferError {
+        let head = Array(start.prefix(9))
+        let isSettings =
+            head.count == 9 && head[0] == 0 && (Int(head[1]) << 8 | Int(head[2])) % 6 == 0
+            && head[3...] == [4, 0, 0, 0, 0, 0]
+        return .protocolError(
+            detail: isSettings
+                ? "the server speaks only HTTP/2, which kf speaks over TLS alone" : "not HTTP/1 or HTTP/2")
     }
 }

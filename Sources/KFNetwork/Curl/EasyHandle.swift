@@ -146,6 +146,8 @@ final class EasyHandle {
         // May fail: before libcurl 7.87, which lacks the option, the end of a transfer waits for its name lookup.
         _ = kf_easy_set_long(pointer, CURLOPT_QUICK_EXIT, 1)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
+        // A reply without a status line then comes as a body, and `receiveBody` refuses it by what it is.
+        try set(CURLOPT_HTTP09_ALLOWED, 1)
         // The heads of a proxy's responses to CONNECT do not come from the origin.
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     }

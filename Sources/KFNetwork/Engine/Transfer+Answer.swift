@@ -65,7 +65,8 @@ extension Transfer {
             if exchange.cause != nil { request.hooks.refusal?(bytes) }
             return exchange.received <= Exchange.drainedBytes
         case .head where exchange.digestChallenge != nil: return exchange.received <= Exchange.drainedBytes
-        case .connecting, .head: return refuse(.protocolError(detail: "a body before its head"))
+        case .connecting: return refuse(.notHTTP1(bytes))
+        case .head: return refuse(.protocolError(detail: "a body before its head"))
         }
     }
 

@@ -50,6 +50,14 @@ struct HeadFaultTests {
         #expect(fetched.error == .protocolError(detail: "not HTTP/1 or HTTP/2"))
     }
 
+    @Test("A server that speaks only HTTP/2 is named as that") func http2() async throws {
+        // SETTINGS with one parameter, then GOAWAY.
+        let frames: [UInt8] = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100, 0, 0, 8, 7, 0, 0, 0, 0, 0]
+        let fetched = try await fetch(from: .send(frames + [UInt8](repeating: 0, count: 8)), .close)
+        let detail = "the server speaks only HTTP/2, which kf speaks over TLS alone"
+        #expect(fetched.error == .protocolError(detail: detail))
+    }
+
     @Test("More than 300 KiB of headers are refused") func tooLong() async throws {
         let many = (0..<200).map { "X-\($0): " + String(repeating: "y", count: 2000) }.joined(separator: "\r\n")
         #expect(try await error("HTTP/1.1 200 OK", many) == .badHeaders(detail: "more than 300 KiB of headers"))
