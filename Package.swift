@@ -66,8 +66,8 @@ let package = Package(
             swiftSettings: optimizedFiles + small,
             linkerSettings: archives("sqlite3", "crypto")),
         .target(
-            name: "KFNetwork", dependencies: ["KFSystem", "CCurl", "CZlib"],
-            swiftSettings: optimizedFiles + small),
+            name: "KFNetwork", dependencies: ["KFSystem", "CCurl", "CZlib", "CCrypto"],
+            swiftSettings: optimizedFiles + small, linkerSettings: archives("crypto")),
         .target(
             name: "KFTerms", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork", "CCrypto"],
             swiftSettings: strict + small),
@@ -91,7 +91,7 @@ let package = Package(
         .executableTarget(name: "kf", dependencies: ["Command", "CCommand"], swiftSettings: strict + small),
 
         .target(
-            name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
+            name: "Support", dependencies: ["CZlib", "CCrypto"], path: "Tests/Support",
             exclude: [
                 "docs.sh", "gallery.py", "h2_server.py", "merge_symbols.py", "name_server.py", "s3_server.py",
                 "sanitize.sh", "serve.sh", "serve_apache.sh", "served.sh", "setup.sh", "test.sh", "tls_server.py",

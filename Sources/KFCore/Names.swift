@@ -73,6 +73,7 @@ public func |> (left: any ImageProcessor, right: any ImageProcessor) -> any Imag
 }
 
 // Requests, and what is told of their transfers.
+public typealias AuthenticationMethod = KFNetwork.AuthenticationMethod
 public typealias ClientCertificate = KFNetwork.ClientCertificate
 public typealias Credentials = KFNetwork.Credentials
 public typealias DownloadChallenge = KFNetwork.DownloadChallenge

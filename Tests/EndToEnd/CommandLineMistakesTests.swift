@@ -36,6 +36,8 @@ extension EndToEnd {
             Mistake(
                 "fetch -k a.png", 2,
                 "'kf fetch' has no option -k; use --trusted-host HOST for that host, or --cacert FILE"),
+            Mistake("fetch --digest a", 2, "'kf fetch' has no option --digest; use --auth digest"),
+            Mistake("fetch --anyauth a", 2, "'kf fetch' has no option --anyauth; use --auth any"),
             Mistake(
                 "prefetch --insecure list", 2,
                 "'kf prefetch' has no option --insecure; use --trusted-host HOST for that host, or --cacert FILE"),

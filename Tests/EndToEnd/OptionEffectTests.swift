@@ -10,6 +10,7 @@ extension EndToEnd {
             "AVIFWritingTests": ["speed"],
             "DuplicateTests": ["distance"],
             "MeasureTests": ["measure"],
+            "PasswordTests": ["auth"],
             "PlaceholderTests": ["placeholder"],
             "CacheAccessTests": ["fsync", "read-only", "verify"],
             "CacheLayerTests": ["cache-dir", "cache-from"],

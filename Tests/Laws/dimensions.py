@@ -153,7 +153,7 @@ OPTIONS = {
     "--header": option("--header", key="X-Api-Key: secret-header", bearer="Authorization: Bearer secret-bearer",
                        language="Accept-Language: de"),
     "--user": option("--user", name="ann:secret-user"),
-    "--auth": option("--auth", {"--user": ("name",)}, basic="basic", digest="digest"),
+    "--auth": option("--auth", {"--user": ("name",), "guard": ("digest",)}, basic="basic", digest="digest", any="any"),
     "--netrc": switch("--netrc"),
     "--cookie-jar": option("--cookie-jar", jar="jar"),
     "--user-agent": option("--user-agent", laws="laws"),

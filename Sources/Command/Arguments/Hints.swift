@@ -6,7 +6,8 @@ import KFSystem
 enum Hints {
     /// Options that kf does not have, without dashes, and what to write in their place.
     private static let options: [String: String] = [
-        "append": "a run adds to the cache", "bearer": "use -H 'Authorization: Bearer TOKEN'",
+        "anyauth": "use --auth any", "append": "a run adds to the cache", "basic": "it is the default; see --auth",
+        "bearer": "use -H 'Authorization: Bearer TOKEN'",
         "cache": "use --cache-dir DIR", "cache-only": "use --only-from-cache or --offline",
         "cached": "use --only-from-cache or --offline", "compressed": "images are compressed already",
         "concurrency": "use -j N", "connect-timeout": "use --timeout TIME, which limits the connection too",
@@ -14,7 +15,7 @@ enum Hints {
         "continue-at": "kf continues interrupted downloads by itself",
         "cookie": "use -H 'Cookie: NAME=VALUE' or --cookie-jar FILE", "convert": "use -f FORMAT",
         "data": "kf only sends GET requests", "directory-prefix": "use -P DIR",
-        "fail": "kf always fails on an error status", "force": "use --force-refresh",
+        "digest": "use --auth digest", "fail": "kf always fails on an error status", "force": "use --force-refresh",
         "form": "kf only sends GET requests", "height": "use -p resize:xHEIGHT",
         "head": "'kf cache explain URL' shows what the cache knows", "ignore-errors": "kf goes on after errors",
         "include": "'kf fetch --json' shows the status", "input-file": "use 'kf prefetch LIST'",

@@ -10,7 +10,7 @@ extension Options {
             jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, mirror.spec, alternative.spec,
             onFailure.spec,
             allowFailures.spec, header.spec, user.spec,
-            netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, cert.spec, certKey.spec,
+            auth.spec, netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, cert.spec, certKey.spec,
             trustedHost.spec,
             maxRedirects.spec,
             maxBytes.spec,
@@ -117,6 +117,9 @@ extension Options {
         },
         secret: .whole, decidesEntry: true,
         help: "Credentials, sent only to the source's own origin (scheme, host, port)")
+    static let auth = Option(
+        "auth", .network, .choice(default: AuthenticationMethod.basic), decidesEntry: true,
+        help: "How to send passwords: basic at once; digest and any after the server asks")
     static let netrc = Option(
         "netrc", .network, .flag, decidesEntry: true, help: "Take each host's credentials from ~/.netrc")
     static let cookieJar = Option<String?>(

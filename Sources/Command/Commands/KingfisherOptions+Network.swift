@@ -11,6 +11,7 @@ extension KingfisherOptions {
         if let agent = try arguments[Options.userAgent] { request.userAgent = agent }
         request.headers = try arguments[Options.header]
         request.credentials = try arguments[Options.user]
+        request.transfer.authentication = try arguments[Options.auth]
         request.netrcFile = try arguments[Options.netrc] ? "" : nil
         request.cookieJar = try arguments[Options.cookieJar]
         if let jar = request.cookieJar {

@@ -5,6 +5,15 @@ package enum TransferMethod: Sendable, Equatable {
     /// MKCOL and PROPFIND of WebDAV (RFC 4918, 9.3 and 9.1).
     case makeCollection, listCollection
 
+    var name: String {
+        switch self {
+        case .get: "GET"
+        case .head: "HEAD"
+        case .put: "PUT"
+        case .delete, .makeCollection, .listCollection: customName ?? ""
+        }
+    }
+
     /// The name of a method for which libcurl has no option.
     var customName: String? {
         switch self {

@@ -17,8 +17,11 @@ public struct TransferOptions: Hashable, Sendable {
     /// The User-Agent header.
     public var userAgent = "kf/\(Version.number)"
     /// Credentials, sent only to the origin (scheme, host, port) of the URL; those in the URL itself take precedence.
-    /// Sent by the Basic scheme, or by Digest if the server asks for it. Part of the cache key.
+    /// Sent as ``authentication`` says. Part of the cache key.
     public var credentials: Credentials?
+    /// How a password is proved to the servers of origins. Part of the cache key, with credentials: an origin may serve
+    /// another image to a request without any.
+    public var authentication = AuthenticationMethod.basic
     /// A client certificate, presented to a server of the URL's own origin that requests one, in the first handshake. Its
     /// file is part of the cache key, by its content.
     public var clientCertificate: ClientCertificate?
@@ -79,6 +82,17 @@ public struct TransferOptions: Hashable, Sendable {
         defer { free(found) }
         return RawText.decode(found)
     }
+}
+
+/// The way in which a password is proved to an origin. What a server has asked for is remembered: after a challenge for
+/// Digest, the password itself does not go to that origin again.
+public enum AuthenticationMethod: String, CaseIterable, Sendable {
+    /// The first request has the password, by the Basic scheme.
+    case basic
+    /// The first request has no password, and only challenges for Digest are answered.
+    case digest
+    /// The first request has no password, and the strongest challenge is answered: Digest, else Basic.
+    case any
 }
 
 /// A user name and password for HTTP authentication.

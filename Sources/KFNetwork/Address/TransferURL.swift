@@ -41,6 +41,24 @@ struct TransferURL: Equatable {
                 scheme: String(cString: parts.scheme), host: String(cString: parts.host), port: Int(parts.port)))
     }
 
+    /// The path and the query, as a request line has them.
+    var target: String {
+        var url = bare
+        // libcurl takes the dots out of a path.
+        if url.firstRange(of: "/.") != nil {
+            var parts = kf_url()
+            defer { kf_url_free(&parts) }
+            if url.withPath({ kf_url_parse(nil, $0, nil, &parts) }) == KF_URL_OK { url = String(cString: parts.bare) }
+        }
+        let utf8 = url.utf8
+        guard let mark = url.firstRange(of: "://")?.upperBound,
+            let start = utf8[mark...].firstIndex(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") })
+        else { return "/" }
+        let end = utf8[start...].firstIndex(of: UInt8(ascii: "#")) ?? utf8.endIndex
+        let target = String(url[start..<end])
+        return target.utf8.first == UInt8(ascii: "?") ? "/\(target)" : target
+    }
+
     private static func parse(
         _ base: String?, _ text: String, host: String?, _ parts: inout kf_url
     ) throws(TransferError) {

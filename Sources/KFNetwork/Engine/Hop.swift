@@ -5,7 +5,12 @@ struct Hop {
     var url: TransferURL
     /// The headers and secrets that the hop sends to the origin of its URL.
     var scope: OriginScope
+    /// Whether libcurl answers Digest, with a password that only libcurl knows.
     var usesDigest = false
+    /// Whether the request has a password, in some way.
+    var hasSentPassword = false
+    /// The state of the engine's own answers to challenges for Digest.
+    var digest = DigestAnswers()
     /// Whether the server's certificate is accepted without verification.
     var isTrusted: Bool
     var via: [Redirect] = []
@@ -17,6 +22,14 @@ struct Hop {
     var wantsOwnConnection = false
 
     static let maxRestarts = 4
+
+    struct DigestAnswers {
+        /// The nonce in the request of the hop; nil without one.
+        var nonce: String?
+        /// The nonce of the last challenge to this transfer.
+        var challenge: String?
+        var count = 0
+    }
 
     struct Challenge: Hashable {
         enum Subject { case password, trust, certificate }
@@ -49,8 +62,27 @@ struct Hop {
         next.scope = scope.outside
         next.scope.credentials = terms.hostCredentials(for: target.origin)
         next.usesDigest = false
+        next.digest = DigestAnswers()
         next.isTrusted = terms.trusts(target.origin.host)
         return next
+    }
+
+    /// The number of challenges for Digest that a hop answers: the nonce may run out between the challenge and the answer.
+    private static let mostDigestAnswers = 3
+
+    /// Returns the same request with an answer to a challenge for Digest; nil if there is no password, or if the server
+    /// has refused it.
+    func answering(_ challenge: DigestChallenge, _ mayHaveCredentials: Bool) -> Hop? {
+        var next = self
+        next.digest.challenge = challenge.nonce
+        guard scope.credentials != nil else {
+            next.usesDigest = true
+            return mayHaveCredentials && !usesDigest ? next : nil
+        }
+        // A nonce of another transfer's challenge may be forgotten without a word about it.
+        let isRefused = digest.nonce != nil && digest.nonce == digest.challenge && !challenge.isStale
+        next.digest.count += 1
+        return isRefused || next.digest.count > Self.mostDigestAnswers ? nil : next
     }
 
     /// Returns the same request for another try, or nil after `most` of them.

@@ -20,6 +20,7 @@ final class LoopNotes {
     /// The bytes of bodies that may arrive before the rate is looked at again, and the transfers that are paused for it.
     @exclusivity(unchecked) var allowance = Int64.max
     @exclusivity(unchecked) var throttled: [UInt64] = []
+    @exclusivity(unchecked) var passwords = PasswordMemory()
     let streamRepetitions: Int
 
     init(streamRepetitions: Int) { self.streamRepetitions = streamRepetitions }

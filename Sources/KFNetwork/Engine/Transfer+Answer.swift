@@ -108,6 +108,9 @@ extension Transfer {
             exchange.parser = HeadParser()
             return true
         }
+        if hop.digest.nonce != nil, let nonce = PasswordChallenges.nextNonce(fields.all("authentication-info")) {
+            notes.passwords.note(nextNonce: nonce, hop.url.origin)
+        }
         let terms = HeadReview.Terms(
             method: request.method, isSigned: request.signing != nil, transfer: request.terms,
             isConditional: status.status == 304 && condition != nil,

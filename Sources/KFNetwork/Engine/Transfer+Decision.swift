@@ -26,25 +26,13 @@ extension Transfer {
         }
     }
 
-    private func passwordWanted(_ head: ResponseHead, _ error: TransferError) -> Outcome {
-        guard let (scheme, realm) = PasswordChallenges(head.headers.all(.wwwAuthenticate)).best else {
-            return .answer(.failure(error))
-        }
-        if scheme == .digest, !hop.usesDigest, mayHaveCredentials {
-            var next = hop
-            next.usesDigest = true
-            return .follow(next)
-        }
-        return ask(.password(realm: realm), .password, scheme: scheme, instead: error)
-    }
-
     private func certificateRefused(_ failure: TLSFailure, _ error: TransferError) -> Outcome {
         // Other failures are not the certificate's fault, so trusting it would not help.
         guard failure != .other else { return .answer(.failure(error)) }
         return ask(.serverTrust(problem: "it \(failure.problem)"), .trust, instead: error)
     }
 
-    private func ask(
+    func ask(
         _ kind: DownloadChallenge.Kind, _ subject: Hop.Challenge.Subject,
         scheme: DownloadChallenge.Scheme? = nil, instead error: TransferError
     ) -> Outcome {
@@ -56,11 +44,6 @@ extension Transfer {
         }
         let challenge = DownloadChallenge(kind, host: origin.authority, scheme: scheme)
         return .ask(.challenge(challenge, instead: error))
-    }
-
-    /// Whether credentials may exist. Those in the URL and in a netrc file are known only to libcurl.
-    private var mayHaveCredentials: Bool {
-        hop.scope.credentials != nil || request.terms.options.netrcFile != nil || hop.url.text != hop.url.bare
     }
 
     /// Applies the answer to the transfer's question and returns how the transfer continues.
@@ -111,7 +94,6 @@ extension Transfer {
         switch (challenge.kind, answer) {
         case (.password, .useCredential(let credentials)):
             next.scope.credentials = credentials
-            next.usesDigest = challenge.scheme == .digest
         case (.serverTrust, .trust): next.isTrusted = true
         case (.clientCertificate, .useClientCertificate(let certificate)): next.scope.clientCertificate = certificate
         case (_, .cancel): return .answer(.failure(.cancelledByHook))

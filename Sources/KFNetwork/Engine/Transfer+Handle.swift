@@ -5,11 +5,12 @@ import KFSystem
 extension Transfer {
     /// Sets up a handle for the current hop. The transfer must stay alive while the handle is in the multi handle.
     func configure(_ handle: EasyHandle, receiveBufferSize: Int) throws(TransferError) {
+        let proof = try proof()
         let terms = terms
         if let terms, handle.isReady(for: terms) {
             try handle.clearMarks()
         } else {
-            let setup = try setup(receiveBufferSize: receiveBufferSize)
+            let setup = try setup(proof, receiveBufferSize: receiveBufferSize)
             if handle.isReady(for: setup) {
                 try handle.clearMarks()
             } else {
@@ -17,9 +18,9 @@ extension Transfer {
             }
             handle.remember(terms)
         }
-        let head = RequestHead(
-            method: request.method, headers: condition.map { hop.scope.headers + $0.headers } ?? hop.scope.headers,
-            resumption: resumption)
+        var headers = condition.map { hop.scope.headers + $0.headers } ?? hop.scope.headers
+        if case .digest(let value) = proof { headers.append(("Authorization", value)) }
+        let head = RequestHead(method: request.method, headers: headers, resumption: resumption)
         if !handle.isReady(for: head) {
             let lines = try Hop.headerLines(head, signing: request.signing)
             try handle.setUp(head, lines: lines, callbacks: Reactions.all)
@@ -28,7 +29,8 @@ extension Transfer {
         if watchesCertificateRequests { try handle.watchCertificateRequests() }
         if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
         // libcurl would sign with the credentials of the URL.
-        try handle.set(CURLOPT_URL, request.signing == nil ? hop.url.text : hop.url.bare)
+        let hidesUser = request.signing != nil || proof.isNothing
+        try handle.set(CURLOPT_URL, hidesUser ? hop.url.bare : hop.url.text)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
         // Credentials in a URL stay in the handle until it is reset.
         if hop.url.bare != hop.url.text { handle.forgetSetup() }
@@ -50,16 +52,22 @@ extension Transfer {
             terms: request.terms, signing: request.signing, isSecure: isSecure, isTrusted: isSecure && hop.isTrusted)
     }
 
-    private func setup(receiveBufferSize: Int) throws(TransferError) -> HandleSetup {
-        let options = request.terms.options
+    private func setup(_ proof: Proof, receiveBufferSize: Int) throws(TransferError) -> HandleSetup {
+        var options = request.terms.options
         let isSecure = hop.url.origin.isSecure
         if !FieldText.isValue(options.userAgent) { throw .invalidRequestHeader(name: "User-Agent") }
         if let signing = request.signing, !signing.isSendable { throw .invalidRequestHeader(name: "Authorization") }
         let (proxy, noProxy) = try proxies()
+        var credentials: Credentials?
+        switch proof {
+        case .nothing: options.netrcFile = nil
+        case .basic: credentials = hop.scope.credentials
+        case .digest: break
+        }
         return HandleSetup(
             options: options, version: options.forcesHTTP11 ? .http11 : isSecure ? .overTLS : .any,
             connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
-            signing: request.signing, credentials: hop.scope.credentials, usesDigest: hop.usesDigest,
+            signing: request.signing, credentials: credentials, usesDigest: hop.usesDigest,
             clientCertificate: hop.scope.clientCertificate, isTrusted: isSecure && hop.isTrusted,
             proxy: proxy, noProxy: noProxy)
     }

@@ -53,6 +53,9 @@ package enum RequestIdentity {
         if let credentials = sent.scope.credentials {
             digest.add("credentials", [credentials.user, credentials.password])
         }
+        // A server that is asked without a password may answer with another image.
+        let hasPassword = sent.scope.credentials != nil || request.transfer.netrcFile != nil
+        if hasPassword, request.transfer.authentication != .basic { digest.add("asks first", []) }
         if let certificate = sent.scope.clientCertificate {
             digest.add("certificate", [FileDigest.of(certificate.file)])
         }

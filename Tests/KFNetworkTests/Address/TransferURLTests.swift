@@ -19,6 +19,16 @@ struct TransferURLTests {
         #expect(try TransferURL(text).origin.authority == authority)
     }
 
+    @Test(
+        "The target of a URL is that of its request line",
+        arguments: [
+            ("http://h/a/b.png?c=d&e", "/a/b.png?c=d&e"), ("http://h", "/"), ("http://h?q", "/?q"),
+            ("http://u:p@h/a#f", "/a"), ("http://h/a/./b/../c", "/a/c"),
+        ])
+    func target(url: String, target: String) throws {
+        #expect(try TransferURL(url).target == target)
+    }
+
     @Test("A bare address has neither user info nor fragment") func bare() throws {
         let url = try TransferURL("http://me:secret@h/a?b#c")
         #expect(url.bare == "http://h/a?b")
