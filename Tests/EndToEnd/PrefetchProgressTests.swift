@@ -85,7 +85,7 @@ extension EndToEnd {
             #expect(terminal.finish() == 1)
             let output = terminal.shown
             let rows = screen(output).dropLast()
-            #expect(rows.count == 47, "\(rows)")
+            #expect(rows.count == 48 && rows.last == "kf: the cache has changed", "\(rows)")
             #expect(rows.allSatisfy { $0.hasPrefix("kf: ") && !$0.contains("[#") && !$0.contains("...]") }, "\(rows)")
             #expect(rows.filter { $0.hasSuffix("[2002]") }.count == 30)
         }

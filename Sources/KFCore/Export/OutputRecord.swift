@@ -56,7 +56,8 @@ package final class OutputRecord: Sendable {
 
     /// Notes a line that names no source. An empty cell is none.
     package func noteInvalid(_ item: PrefetchItem) {
-        guard !item.text.isEmpty, !skipsInvalid else { return }
+        guard !skipsInvalid, case .failure(let error) = item.source, !error.message.hasSuffix("the URL, is missing")
+        else { return }
         seen.withLock { $0.invalidLine = $0.invalidLine ?? "line \(item.line) of \(item.list)" }
     }
 
