@@ -8,8 +8,9 @@ import Synchronization
 
 /// A prefetcher that fills the cache from lists of any length. Kingfisher's `ImagePrefetcher`.
 ///
-/// Cached images are skipped without reading their bytes. The others are fetched concurrently, with the hosts in turn.
-/// Memory does not grow with the length of the lists.
+/// Cached images are skipped without reading their bytes. The others are fetched concurrently, with the hosts in turn: the
+/// lists are read on while hosts are busy, up to 64 MiB of items that wait. Beyond that, memory does not grow with the
+/// length of the lists.
 public final class ImagePrefetcher: Sendable {
     /// The limits of a run.
     public struct Configuration: Sendable {
@@ -55,7 +56,7 @@ public final class ImagePrefetcher: Sendable {
         case waiting
     }
 
-    /// The maximum number of items in flight, from the list to the committed row.
+    /// The maximum number of items in flight, from their start to the committed row.
     private static let window = 1024
 
     private struct State {
@@ -70,8 +71,8 @@ public final class ImagePrefetcher: Sendable {
         var next = 0
     }
 
-    private let manager: KingfisherManager
-    private let configuration: Configuration
+    let manager: KingfisherManager
+    let configuration: Configuration
     private let state: Mutex<State>
     /// What the runs have received, and the work on their items in flight.
     package let tally = RunTally()
@@ -113,7 +114,7 @@ public final class ImagePrefetcher: Sendable {
         state = Mutex(State(plan: plan, forms: boxes))
     }
 
-    private var forms: [OptionsBox] { state.withLock { $0.forms } }
+    var forms: [OptionsBox] { state.withLock { $0.forms } }
 
     /// Returns the sources for `start`, once.
     func takePlan() -> PrefetchPlan? { state.withLock { $0.plan.take() } }
@@ -175,7 +176,8 @@ public final class ImagePrefetcher: Sendable {
         _ input: any PrefetchInput, endsDownloads: Bool, each: (Event) -> Void
     ) async -> PrefetchReport {
         let inbox = PrefetchInbox()
-        var run = PrefetchRun(configuration, window: DescriptorLimit.bound(Self.window), tally)
+        var run = PrefetchRun(
+            configuration, window: DescriptorLimit.bound(Self.window), asksOnlyHosts: asksOnlyHosts, tally)
         do {
             try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try prepare() }
             // Images that cannot be stored need not be fetched: the first one that is not cached ends the run.
@@ -231,7 +233,9 @@ public final class ImagePrefetcher: Sendable {
         _ input: any PrefetchInput, _ run: inout PrefetchRun, _ inbox: PrefetchInbox, endsDownloads: Bool,
         each: (Event) -> Void
     ) async {
-        var flying = PrefetchFlights(manager, forms, inbox, configuration.lock)
+        var flying = PrefetchFlights(manager, inbox)
+        var timer: (end: ContinuousClock.Instant, task: Task<Void, Never>)?
+        defer { timer?.task.cancel() }
         /// Counts the end of an item, and tells it.
         func end(_ outcome: consuming PrefetchOutcome) {
             configuration.lock?.note(outcome)
@@ -241,7 +245,7 @@ public final class ImagePrefetcher: Sendable {
         /// Ends an item in flight. It is exported first if requested, unless it is retried, and exported then.
         func land(_ outcome: PrefetchOutcome?) {
             guard let outcome else { return }
-            if let exporter = configuration.exporter, !run.postpones(outcome) {
+            if let exporter = configuration.exporter, !run.postpones(outcome), !run.setsAside(outcome) {
                 WorkerPool.exporting.submit { inbox.post([.exported(exporter.export(outcome))]) }
             } else if let last = run.land(outcome) {
                 end(last)
@@ -258,6 +262,8 @@ public final class ImagePrefetcher: Sendable {
                 case .read(let block):
                     run.take(block).forEach(end)
                     if let error = block.broken { each(.brokenList(error)) }
+                case .lookedUp(let findings): run.take(findings).forEach(end)
+                case .woken: timer = nil
                 case .ended(let images):
                     for image in images { land(flying.land(image)) }
                 case .exported(let outcome): if let outcome = run.land(outcome) { end(outcome) }
@@ -283,25 +289,31 @@ public final class ImagePrefetcher: Sendable {
                 if endsDownloads { finishEarly() } else { flying.cancel(onlyWaiting: true) }
             }
             run.dropRest().forEach(end)
-            run.retryPostponed()
-            flying.start(run.takeOff())
+            repeat {
+                flying.start(run.takeOff())
+                while let items = run.toLookUp() { Task { inbox.post([.lookedUp(await look(up: items))]) } }
+            } while run.resume(now: .now)
             while run.startsReading() {
                 let tries = !run.isFinishing
                 Task { inbox.post([.read(await block(of: input, tries: tries))]) }
             }
             each(.waiting)
             if run.isOver { return }
+            if let end = run.wake, timer.map({ end < $0.end }) ?? true {
+                timer?.task.cancel()
+                timer = (
+                    end,
+                    Task {
+                        // A timer that is not needed any more wakes nobody.
+                        if (try? await ContinuousClock().sleep(until: end)) != nil { inbox.post([.woken]) }
+                    }
+                )
+            }
             events = await inbox.next()
         }
     }
 
-    /// Whether cached images are skipped, according to the disk cache.
-    private var looksUp: Bool {
-        let options = forms[0].value
-        return !options.forceRefresh && !options.revalidate && configuration.exporter == nil
-    }
-
-    /// Reads the next items, and separates the cached from the missing ones. Without `tries` they are only counted.
+    /// Reads the next items. Without `tries` they are only counted.
     private func block(of input: any PrefetchInput, tries: Bool) async -> PrefetchBlock {
         var block = PrefetchBlock()
         var visit: PrefetchVisit?
@@ -313,83 +325,9 @@ public final class ImagePrefetcher: Sendable {
             block.isLast = true
             block.unreadLists = unread
         case .broken(let error): block.broken = error
-        case .items(let items):
-            guard tries else {
-                block.untried = items
-                return block
-            }
-            do throws(KingfisherError) {
-                if let problem = configuration.exporter?.problem { throw problem }
-                try await part(items, &block)
-            } catch {
-                block = PrefetchBlock(untried: items, problem: error)
-            }
+        case .items(let items): block.items = items
         }
         return block
-    }
-
-    private func part(_ items: [PrefetchItem], _ block: inout PrefetchBlock) async throws(KingfisherError) {
-        var items = items
-        if configuration.exporter != nil {
-            for item in items where item.isExported {
-                block.ended.append(PrefetchOutcome(item: item, ending: .skipped([])))
-            }
-            items.removeAll(where: \.isExported)
-        }
-        block.missing = await PrefetchWish.each(of: items, forms, manager, configuration.lock)
-        var invalid = block.missing.compactMap { wish in
-            wish.error.map { PrefetchOutcome(item: wish.item, ending: .failed($0)) }
-        }
-        if !invalid.isEmpty { block.missing.removeAll { $0.error != nil } }
-        if let exporter = configuration.exporter, !invalid.isEmpty {
-            invalid = await WorkerPool.exporting.run { [invalid] in invalid.map(exporter.export) }
-        }
-        block.ended += invalid
-        block.isLookedUp = looksUp
-        if looksUp { try await passOver(&block) }
-    }
-
-    /// Skips items that are cached in each of their forms. Marks those of the others that need no second look-up.
-    private func passOver(_ block: inout PrefetchBlock) async throws(KingfisherError) {
-        guard let cache = block.missing.cache else { return }
-        let count = forms.count
-        let moment = (forms[0].value.downloader ?? manager.downloader).moment
-        let found = try await cache.touchFresh(block.missing, forms)
-        let fails = forms[0].value.alternativeSources.isEmpty
-        var kept = 0
-        for index in block.missing.indices {
-            let places = index * count..<(index + 1) * count
-            let item = block.missing[index].item
-            if let files = found.freshFiles(at: places) {
-                if let error = block.missing[index].retrievals[0].refusal(of: files[0].entry.originalMeasures) {
-                    block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
-                    continue
-                }
-                if forms[0].value.alsoPrefetchToMemory { await load(block.missing[index]) }
-                block.ended.append(PrefetchOutcome(item: item, ending: .skipped(files)))
-                continue
-            }
-            let refusal = block.missing[index].refusal(found, at: places, now: cache.now)
-            if let refusal, fails {
-                cache.noteMiss()
-                block.ended.append(PrefetchOutcome(item: item, ending: .failed(refusal)))
-                continue
-            }
-            if !block.missing[index].retrievals[0].needsLook {
-                block.missing[index].learn(found, at: places, isRefused: refusal != nil, moment: moment)
-            }
-            if kept != index { block.missing.swapAt(kept, index) }
-            kept += 1
-        }
-        block.missing.removeLast(block.missing.count - kept)
-    }
-
-    /// Loads images from disk into memory by retrieving them.
-    private func load(_ wish: PrefetchWish) async {
-        for retrieval in wish.retrievals {
-            // An image that cannot be read now still counts as skipped.
-            _ = try? await manager.retrieveImage(with: retrieval.source, options: retrieval.options)
-        }
     }
 
     /// The key and the processor of an item, which distinguish its image from others.

@@ -3,27 +3,31 @@ import KFPipeline
 import KFStorage
 import KFTerms
 
-/// A block of items, separated into cached and missing ones.
+/// Items that have been read.
 struct PrefetchBlock: Sendable {
-    var ended: [PrefetchOutcome] = []
-    var missing: [PrefetchWish] = []
-    /// The items that were read only to be counted.
-    var untried: [PrefetchItem] = []
-    /// Whether the items were looked up in the cache.
-    var isLookedUp = false
+    var items: [PrefetchItem] = []
     /// The error of a list that could not be read to its end.
     var broken: KingfisherError?
-    /// The error of the look-up.
-    var problem: KingfisherError?
     var isLast = false
     /// With the last block: the number of lists that were not read to their end.
     var unreadLists = 0
 }
 
+/// Items that have been looked up, separated into cached and missing ones.
+struct PrefetchFindings: Sendable {
+    var ended: [PrefetchOutcome] = []
+    var missing: [PrefetchWish] = []
+    /// Whether the items were looked up in the cache.
+    var isLookedUp = false
+    /// The items of a look-up that failed, and its error.
+    var untried: [PrefetchItem] = []
+    var problem: KingfisherError?
+}
+
 /// An item to be fetched.
 struct PrefetchWish: Sendable {
     let item: PrefetchItem
-    /// The retrieval of each form; empty before a look-up.
+    /// The retrieval of each form; empty with an error.
     var retrievals: [Retrieval] = []
     /// The terms of asking its source, if a look-up found that it is missing.
     var asking: Asking?

@@ -7,9 +7,12 @@ import Synchronization
 final class PrefetchInbox: ImageRecipient {
     enum Event: Sendable {
         case read(PrefetchBlock)
+        case lookedUp(PrefetchFindings)
         case ended([EndedImage])
         case exported(PrefetchOutcome)
         case told(PrefetchOrder)
+        /// The time has come to act again.
+        case woken
     }
 
     private struct State {
@@ -57,35 +60,23 @@ final class PrefetchInbox: ImageRecipient {
 /// The items in flight. Used by the run only.
 struct PrefetchFlights {
     private let manager: KingfisherManager
-    private let forms: [OptionsBox]
     private let inbox: PrefetchInbox
-    private let lock: LockedRun?
     /// The items by the numbers of their jobs, which are used again.
     private var flights: [(item: PrefetchItem, job: ImageJob)?] = []
     private var free: [Int] = []
 
-    init(_ manager: KingfisherManager, _ forms: [OptionsBox], _ inbox: PrefetchInbox, _ lock: LockedRun?) {
+    init(_ manager: KingfisherManager, _ inbox: PrefetchInbox) {
         self.manager = manager
-        self.lock = lock
-        self.forms = forms
         self.inbox = inbox
     }
 
     /// Starts items. Those that need a fetch are started together.
-    mutating func start(_ wishes: ArraySlice<PrefetchWish>) {
+    mutating func start(_ wishes: [PrefetchWish]) {
         if wishes.isEmpty { return }
         var jobs: [ImageJob] = []
         jobs.reserveCapacity(wishes.count)
         for index in wishes.indices {
-            var retrievals = wishes[index].retrievals
-            if retrievals.isEmpty, case .success(let source) = wishes[index].item.source {
-                let item = wishes[index].item
-                // An item that the lock refuses is never postponed.
-                let locked = bestEffort { try lock?.pin(of: source) } ?? nil
-                retrievals = forms.map {
-                    Retrieval(source, item.options($0), manager.cache, pin: item.facts.hash ?? locked)
-                }
-            }
+            let retrievals = wishes[index].retrievals
             // An item without a source has ended as invalid.
             guard let first = retrievals.first else { continue }
             let slot = free.popLast() ?? flights.count

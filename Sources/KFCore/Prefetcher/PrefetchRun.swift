@@ -4,10 +4,12 @@ import KFTerms
 
 /// The state of a run. It decides on the next actions, and the prefetcher performs them.
 struct PrefetchRun {
-    /// The maximum size of the records in flight, in bytes.
-    private static let mostBytes = 8 << 20
-    /// The number of blocks that are read at once: while one is looked up, the next is parsed.
+    /// The number of blocks that are read, and the number of those that are looked up at once: while one is on its way, the
+    /// next one is made.
     private static let readers = 2
+    private static let lookers = 2
+    /// The time after which a run with nothing else to do waits no longer for a pipe before it fails what was set aside.
+    private static let patience = Duration.milliseconds(100)
     /// The maximum number of postponed items.
     private static let mostPostponed = 8192
 
@@ -19,18 +21,15 @@ struct PrefetchRun {
     private let before: (bytes: Int64, remoteBytes: Int64)
     /// The reason why nothing can be stored; only the cache is used then.
     var obstacle: KingfisherError?
-    /// The maximum number of items in flight or waiting, and the number in flight.
-    private let window: Int
-    private(set) var inFlight = 0
-    /// The maximum number of items in flight per host, and those that are; nil leaves the limit to the downloader.
-    private let perHost: Int?
-    private var hosts: [String: Int] = [:]
-    private var bytes = 0
+    /// Whether an item that its host's open circuit refuses has no other source.
+    private let asksOnlyHosts: Bool
+    private var lines: HostLines
     /// The items that failed because another process held a lock of the cache. They are retried once at the end.
     private var postponed: [PrefetchOutcome] = []
     private var reading = 0
-    /// The items that have been read and not started.
-    private var waiting: ArraySlice<PrefetchWish> = []
+    private var looking = 0
+    /// The time since which the run has had nothing to do but what was set aside.
+    private var stuck: ContinuousClock.Instant?
     /// The order in which items end; nil without a limit on it.
     private var order: EndingOrder?
     private var isAtEnd = false
@@ -39,12 +38,18 @@ struct PrefetchRun {
     private(set) var isFinishing = false
     private var isCutOff = false
 
-    /// Creates the state of a run with at most `window` items in flight.
-    init(_ configuration: ImagePrefetcher.Configuration, window: Int, _ tally: RunTally = RunTally()) {
+    /// Creates the state of a run with at most `window` items in flight. With `asksOnlyHosts`, its items have neither mirrors
+    /// nor alternatives.
+    init(
+        _ configuration: ImagePrefetcher.Configuration, window: Int, asksOnlyHosts: Bool = true,
+        _ tally: RunTally = RunTally()
+    ) {
         self.tally = tally
         before = (tally.bytes, tally.remoteBytes)
-        self.window = max(1, min(window, configuration.maxConcurrentDownloads))
-        perHost = configuration.maxPerHost == .max ? nil : max(1, configuration.maxPerHost)
+        lines = HostLines(
+            window: max(1, min(window, configuration.maxConcurrentDownloads)),
+            perHost: configuration.maxPerHost == .max ? nil : max(1, configuration.maxPerHost))
+        self.asksOnlyHosts = asksOnlyHosts
         maxFailures = configuration.maxFailures
         fillsCache = configuration.fillsCache
         order = [configuration.maxItemsAhead, configuration.exporter?.maxItemsAhead].compactMap(\.self).min().map {
@@ -54,7 +59,7 @@ struct PrefetchRun {
 
     var progress: PrefetchProgress {
         var progress = report.progress
-        progress.outlook.waiting = inFlight + waiting.count
+        progress.outlook.waiting = lines.inFlight + lines.ready
         return progress
     }
 
@@ -64,10 +69,11 @@ struct PrefetchRun {
     /// Whether all items of the lists were read and tried.
     var isWhole: Bool { hasReadAll && report.brokenLists == 0 && report.progress.notTried == 0 }
 
-    private var isIdle: Bool { reading == 0 && inFlight == 0 && waiting.isEmpty }
+    private var isIdle: Bool { reading == 0 && lines.isEmpty }
 
-    /// Takes a block of the lists. Returns the outcomes of its items that have ended, for counting. Those that came too
-    /// late were not tried.
+    var inFlight: Int { lines.inFlight }
+
+    /// Takes a block of the lists. Returns the outcomes of items that came too late, for counting: they were not tried.
     @discardableResult
     mutating func take(_ block: PrefetchBlock) -> [PrefetchOutcome] {
         reading -= 1
@@ -78,53 +84,50 @@ struct PrefetchRun {
             hasReadAll = block.unreadLists == 0
             report.unreadLists = block.unreadLists
         }
-        if let problem = block.problem { stop(.failed(problem)) }
-        if isFinishing { return (block.untried + block.missing.map(\.item)).map(\.notTried) + block.ended }
+        if isFinishing { return block.items.map(\.notTried) }
+        lines.add(block.items)
+        return []
+    }
+
+    /// Returns the items to look up now; nil if there are none.
+    mutating func toLookUp() -> [PrefetchItem]? {
+        guard !isFinishing, looking < Self.lookers else { return nil }
+        let items = lines.toLookUp(missingShare: report.progress.outlook.missingShare)
+        if items.isEmpty { return nil }
+        looking += 1
+        return items
+    }
+
+    /// Takes what a look-up found. Returns the outcomes of its items that have ended, for counting.
+    @discardableResult
+    mutating func take(_ findings: PrefetchFindings) -> [PrefetchOutcome] {
+        looking -= 1
+        if let problem = findings.problem { stop(.failed(problem)) }
+        lines.lookedUp(findings.untried)
+        lines.lookedUp(findings.ended.lazy.map(\.item))
+        if isFinishing {
+            lines.lookedUp(findings.missing.map(\.item))
+        } else {
+            lines.lookedUp(findings.missing)
+        }
+        if isFinishing { return (findings.untried + findings.missing.map(\.item)).map(\.notTried) + findings.ended }
         report.progress.outlook.add(
-            missing: block.missing.count, of: block.missing.count + block.ended.count, isLookedUp: block.isLookedUp)
-        // The storage of the block is taken over if nothing waits.
-        if waiting.isEmpty { waiting = block.missing[...] } else { waiting += block.missing }
-        return block.ended
+            missing: findings.missing.count, of: findings.missing.count + findings.ended.count,
+            isLookedUp: findings.isLookedUp)
+        return findings.ended
     }
 
     /// Returns the items to start now.
-    mutating func takeOff() -> ArraySlice<PrefetchWish> {
-        if isFinishing { return [] }
-        let some = perHost.map { takeTurns(room, $0)[...] } ?? waiting.prefix(room)
-        if perHost == nil { waiting = waiting.dropFirst(some.count) }
-        // Releases the storage of the items that have been taken.
-        if waiting.isEmpty { waiting = [] }
-        inFlight += some.count
-        for index in some.indices { bytes += some[index].item.facts.record.count }
-        return some
-    }
+    mutating func takeOff() -> [PrefetchWish] { isFinishing ? [] : lines.toStart() }
 
-    private var room: Int { max(0, window - inFlight) }
-
-    /// Takes the first waiting items whose hosts have a free place. Items without a host need none.
-    private mutating func takeTurns(_ room: Int, _ perHost: Int) -> [PrefetchWish] {
-        var (some, hosts) = ([PrefetchWish](), hosts)
-        waiting.removeAll { wish in
-            if some.count == room { return false }
-            if let host = wish.item.host {
-                if hosts[host, default: 0] >= perHost { return false }
-                hosts[host, default: 0] += 1
-            }
-            some.append(wish)
-            return true
-        }
-        self.hosts = hosts
-        return some
-    }
-
-    /// Removes an item from those in flight, and returns the outcome to count; nil if it was postponed.
-    mutating func land(_ outcome: consuming PrefetchOutcome) -> PrefetchOutcome? {
-        inFlight -= 1
+    /// Removes an item from those in flight, and returns the outcome to count; nil if it was put off.
+    mutating func land(_ outcome: consuming PrefetchOutcome, now: ContinuousClock.Instant = .now) -> PrefetchOutcome? {
         tally.remove(outcome.steps)
-        bytes -= outcome.item.facts.record.count
-        if perHost != nil, let host = outcome.item.host, let count = hosts[host] {
-            hosts[host] = count > 1 ? count - 1 : nil
+        if setsAside(outcome), let span = outcome.error?.circuitSpan {
+            lines.setAside(outcome.item, until: now + span)
+            return nil
         }
+        lines.landed(outcome.item)
         // An item that still waited for a connection at the early end was not tried. One that was cut off was.
         if fillsCache, isFinishing, !isCutOff, outcome.error?.isCancellation == true {
             return outcome.item.notTried
@@ -139,26 +142,61 @@ struct PrefetchRun {
 
     /// Returns whether an outcome is not the last one of its item, because the item will be retried.
     func postpones(_ outcome: PrefetchOutcome) -> Bool {
-        fillsCache && outcome.error?.isLocked == true && !isFinishing && !outcome.item.isPostponed
+        fillsCache && outcome.error?.isLocked == true && !isFinishing && !outcome.item.wasPostponed
             && postponed.count < Self.mostPostponed
     }
 
-    /// Retries the postponed items once nothing else is left, or nothing else may be read before they have ended.
-    mutating func retryPostponed() {
-        guard isIdle, isAtEnd || order?.isAtLimit() == true, !isFinishing else { return }
-        for outcome in postponed {
-            var item = outcome.item
-            item.isPostponed = true
-            waiting.append(PrefetchWish(item: item))
+    /// Returns whether an item is tried again when its host's circuit lets a request try, because nothing was asked for it.
+    func setsAside(_ outcome: PrefetchOutcome) -> Bool {
+        asksOnlyHosts && outcome.attempts == 0 && outcome.error?.circuitSpan != nil && !isFinishing
+            && lines.setsAside(outcome.item)
+    }
+
+    /// Lets items go on that were put off: those set aside at their time, or once the run has nothing else to do, and those that
+    /// met a lock at the end, or where nothing else may be read before. Returns whether there may be more to start.
+    mutating func resume(now: ContinuousClock.Instant) -> Bool {
+        if isFinishing { return false }
+        lines.open(now: now)
+        let isHeldUp = reading == 0 && isAtEnd || order?.isAtLimit() == true
+        if isIdle, isHeldUp, !postponed.isEmpty {
+            lines.add(
+                postponed.map { outcome in
+                    var item = outcome.item
+                    item.wasPostponed = true
+                    return item
+                })
+            postponed = []
+            return true
         }
-        postponed = []
+        if lines.isStuck {
+            let since = stuck ?? now
+            stuck = since
+            if isHeldUp || lines.isFull || since + Self.patience <= now {
+                lines.release(all: true)
+                return true
+            }
+        } else {
+            stuck = nil
+            // Those that have waited longest make room for others.
+            if lines.isFull, lines.opening != nil {
+                lines.release(all: false)
+                return true
+            }
+        }
+        return false
+    }
+
+    /// The time at which `resume` has something to do.
+    var wake: ContinuousClock.Instant? {
+        if isFinishing { return nil }
+        return [lines.opening, stuck.map { $0 + Self.patience }].compactMap(\.self).min()
     }
 
     /// Removes what will not start any more, and returns its outcomes for counting.
     mutating func dropRest() -> [PrefetchOutcome] {
         if !isFinishing { return [] }
-        defer { (postponed, waiting) = ([], []) }
-        return postponed + waiting.map(\.item.notTried)
+        defer { postponed = [] }
+        return postponed + lines.dropAll().map(\.notTried)
     }
 
     mutating func count(_ outcome: PrefetchOutcome) {
@@ -184,8 +222,8 @@ struct PrefetchRun {
     /// Returns whether another block should be read now.
     mutating func startsReading() -> Bool {
         let readers = isFinishing ? 1 : Self.readers
-        guard reading < readers, !isAtEnd, inFlight + waiting.count < window, bytes < Self.mostBytes,
-            isFinishing || order?.isAtLimit(reading: reading) != true
+        guard reading < readers, !isAtEnd,
+            isFinishing || lines.wantsItems && order?.isAtLimit(reading: reading) != true
         else { return false }
         reading += 1
         return true
@@ -228,14 +266,13 @@ private struct EndingOrder {
     func isAtLimit(reading: Int = 0) -> Bool { last - first + 1 + reading >= limit || bytes >= Self.mostBytes }
 
     mutating func read(_ block: PrefetchBlock) {
-        for item in block.missing.lazy.map(\.item) { read(item) }
-        for item in block.ended.lazy.map(\.item) { read(item) }
+        for item in block.items { read(item) }
     }
 
     private mutating func read(_ item: PrefetchItem) {
         last = max(last, item.position)
-        sizes[item.position] = item.record.count
-        bytes += item.record.count
+        sizes[item.position] = item.size
+        bytes += item.size
     }
 
     mutating func end(_ position: Int) {
@@ -244,6 +281,13 @@ private struct EndingOrder {
             bytes -= sizes.removeValue(forKey: first) ?? 0
             first += 1
         }
+    }
+}
+
+extension KingfisherError {
+    /// The time for which the host is not asked, of an error of its open circuit.
+    fileprivate var circuitSpan: Duration? {
+        if case .responseError(reason: .circuitOpen(_, let seconds)) = self { .seconds(max(1, seconds)) } else { nil }
     }
 }
 

@@ -26,8 +26,19 @@ public struct PrefetchItem: Sendable {
 
     private final class Shared: Sendable {
         let facts: Facts
+        /// The host and the size of the record, which the lines of hosts ask for without a copy of the facts.
+        let host: String?
+        let size: Int
 
-        init(_ facts: Facts) { self.facts = facts }
+        init(_ facts: Facts) {
+            self.facts = facts
+            size = facts.record.count
+            if case .success(.network(let resource)) = facts.source {
+                host = resource.downloadURL.host
+            } else {
+                host = nil
+            }
+        }
     }
 
     private let shared: Shared
@@ -46,8 +57,10 @@ public struct PrefetchItem: Sendable {
     public var isExported = false
     /// Whether a list before it could not be read to its end.
     package var followsGap = false
-    /// Whether it has failed once because another process held a lock of the cache.
-    package var isPostponed = false
+    /// Whether it has been put off once: another process held a lock of the cache, or the circuit of its host was open.
+    package var wasPostponed = false
+    /// The line in which it waits for its host.
+    package var place = 0
 
     /// The names of the copies; nil if none are written.
     package var claim: OutputTemplate.Claim?
@@ -84,11 +97,11 @@ extension PrefetchItem {
     /// Whether the record has several items. All of them have its line, and a list of the record has all of them.
     public var sharesRecord: Bool { facts.siblings > 1 }
 
-    /// The host of the URL; nil for a provider.
-    package var host: String? {
-        guard case .success(.network(let resource)) = source else { return nil }
-        return resource.downloadURL.host
-    }
+    /// The host of the URL; nil for a provider, and for an item that is only counted.
+    package var host: String? { shared.host }
+
+    /// The size of the record, in bytes.
+    package var size: Int { shared.size }
 
     /// Returns the cache key of the image for these options and its own headers; nil if the item has no source.
     public func cacheKey(for request: RequestOptions) -> String? {

@@ -13,6 +13,7 @@ from .paths import KEPT, ROOT
 PACKAGES = {
     "curl": "curl",
     "aria2c": "aria2",
+    "wget2": "wget2",
     "vipsthumbnail": "libvips-tools",
     "convert": "imagemagick",
     "gm": "graphicsmagick",
@@ -75,6 +76,7 @@ def versions(kf):
         "kf": (kf, "--version"),
         "curl": ("curl", "--version"),
         "aria2c": ("aria2c", "--version"),
+        "wget2": ("wget2", "--version"),
         "libvips": ("vipsthumbnail", "--version"),
         "ImageMagick": ("convert", "--version"),
         "GraphicsMagick": ("gm", "version"),

@@ -11,14 +11,14 @@ class Server:
     """A private nginx over a directory, on a port that is free.
 
     With `secure` it also listens for HTTP/2 over TLS, with a certificate of its own, and tells how many connections it
-    has accepted. It keeps no log then.
+    has accepted. It keeps no log then. The certificate is for the addresses `names`, too.
     """
 
-    def __init__(self, root, state, configuration="", secure=False):
+    def __init__(self, root, state, configuration="", secure=False, names=()):
         self.asked = 0
         state.mkdir(parents=True, exist_ok=True)
         if secure:
-            self.authority, key = certificate(state)
+            self.authority, key = certificate(state, names)
             (port,) = free_ports(1)
             self.secure_address = f"https://127.0.0.1:{port}"
             configuration += f"""
@@ -52,13 +52,14 @@ class Server:
         self.process.wait()
 
 
-def certificate(folder):
-    """A new certificate for 127.0.0.1, signed by itself, and its key."""
+def certificate(folder, names=()):
+    """A new certificate for 127.0.0.1 and other addresses, signed by itself, and its key."""
+    alternatives = ",".join(f"IP:{address}" for address in ("127.0.0.1", *names))
     authority, key = folder / "authority.pem", folder / "key.pem"
     subprocess.run(
         (
             *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-            *("-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-days", "2", "-subj", "/CN=127.0.0.1", "-addext", f"subjectAltName={alternatives}"),
             *("-keyout", key, "-out", authority),
         ),
         check=True,

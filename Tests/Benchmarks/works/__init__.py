@@ -1,7 +1,7 @@
 """The works that kf is measured by: each a function that takes a `Bench` and gives results."""
 
-from . import cached, clean, dns, downloaders, instructions, large_body, many, memory, photos, prefetch, processing
-from . import remote, site
+from . import cached, clean, dns, downloaders, hosts, instructions, large_body, many, memory, photos, prefetch
+from . import processing, remote, site
 
 WORKS = {
     "hit": cached.hit,
@@ -15,6 +15,7 @@ WORKS = {
     "prefetch-clean": clean.clean,
     "remote": remote.remote,
     "dns": dns.dns,
+    "hosts": hosts.hosts,
     "downloaders": downloaders.downloaders,
     "deletions": downloaders.deletions,
     "hits": cached.hits,
