@@ -117,8 +117,10 @@ extension Options {
         },
         secret: .whole, decidesEntry: true,
         help: "Credentials, sent only to the source's own origin (scheme, host, port)")
-    static let auth = Option(
-        "auth", .network, .choice(default: AuthenticationMethod.basic), decidesEntry: true,
+    /// The name of an ``AuthenticationMethod``, in a type that other options have.
+    static let auth = Option<String?>(
+        "auth", .network, .choice({ AuthenticationMethod.allCases.map(\.rawValue) }, default: "basic", nil) { $0 },
+        decidesEntry: true,
         help: "How to send passwords: basic at once; digest and any after the server asks")
     static let netrc = Option(
         "netrc", .network, .flag, decidesEntry: true, help: "Take each host's credentials from ~/.netrc")

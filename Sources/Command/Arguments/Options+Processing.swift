@@ -66,10 +66,11 @@ extension Options {
             Color(text).flatMap { $0.alpha == 255 ? $0 : nil }
         },
         help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a CSS name")
-    /// What becomes of an image that kf cannot decode and a processor or a format is for.
-    enum Undecoded: String, CaseIterable { case fail, copy }
-    static let undecoded = Option<Undecoded>(
-        "undecoded", .processing, .choice(default: .fail),
+    /// Whether an image that kf cannot decode, and that a processor or a format is for, is copied. A type of its own would
+    /// cost each start of the program its metadata.
+    static let undecoded = Option<Bool>(
+        "undecoded", .processing,
+        .choice({ ["fail", "copy"] }, default: "fail", false) { ["fail": false, "copy": true][$0] },
         help: "Where -p or -f meets a format that is not decoded (SVG): fail, or copy it")
     static let placeholder = Option<ImagePlaceholder?>(
         "placeholder", .processing, value: "KIND",

@@ -11,7 +11,9 @@ extension KingfisherOptions {
         if let agent = try arguments[Options.userAgent] { request.userAgent = agent }
         request.headers = try arguments[Options.header]
         request.credentials = try arguments[Options.user]
-        request.transfer.authentication = try arguments[Options.auth]
+        if let name = try arguments[Options.auth], let method = AuthenticationMethod(rawValue: name) {
+            request.transfer.authentication = method
+        }
         request.netrcFile = try arguments[Options.netrc] ? "" : nil
         request.cookieJar = try arguments[Options.cookieJar]
         if let jar = request.cookieJar {

@@ -21,10 +21,12 @@ extension RetrievalSettings {
 
     /// The name of an image among those of its source, in messages: of its variant, and of its format if that has several.
     func label(of index: Int) -> String? {
+        // The only image, as of most hits, does not pay for the search.
+        guard variants.count > 1 else { return variants[index].name }
         let own = variants[index]
-        let isOnly = variants.count { $0.name == own.name } == 1
-        let parts = [own.name, isOnly ? nil : own.format?.rawValue ?? "keep"].compactMap(\.self)
-        return parts.isEmpty ? nil : parts.joined(separator: " ")
+        guard variants.count(where: { $0.name == own.name }) > 1 else { return own.name }
+        let format = own.format?.rawValue ?? "keep"
+        return own.name.map { "\($0) \(format)" } ?? format
     }
 
     private var isDescribed: Bool { placeholder != nil || measures.contains { $0 != .frames } }

@@ -86,7 +86,7 @@ struct Variant: Sendable {
         encoding.convertsToSRGB = try arguments[Options.srgb]
         encoding.keepsMetadata = try arguments[Options.keepMetadata]
         encoding.stripsMetadata = try arguments[Options.stripMetadata]
-        encoding.copiesUndecoded = try arguments[Options.undecoded] == .copy
+        encoding.copiesUndecoded = try arguments[Options.undecoded]
         return encoding
     }
 
