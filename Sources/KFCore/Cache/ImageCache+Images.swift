@@ -12,7 +12,7 @@ extension ImageCache {
     /// Throws `cannotLoadDataFromDisk` (3004) for a file that cannot be read, and `processingFailed` (4001) for one
     /// that cannot be decoded.
     public func retrieveImage(
-        forKey key: String, options: KingfisherOptionsInfo = []
+        forKey key: String, options: KingfisherOptionsInfo? = nil
     ) async throws(KingfisherError) -> ImageCacheResult {
         let wanted = WantedImage(key, options)
         if let cached = inMemory(wanted) {
@@ -27,7 +27,7 @@ extension ImageCache {
 
     /// Returns the image of a key if it is in memory. An image that is kept there encoded is decoded on the calling
     /// thread; the result is nil when that fails.
-    public func retrieveImageInMemoryCache(forKey key: String, options: KingfisherOptionsInfo = []) -> Image? {
+    public func retrieveImageInMemoryCache(forKey key: String, options: KingfisherOptionsInfo? = nil) -> Image? {
         let wanted = WantedImage(key, options)
         guard let cached = inMemory(wanted) else { return nil }
         // The image on the disk, which the other functions look for, may be decodable.
@@ -37,7 +37,7 @@ extension ImageCache {
     /// Returns the image of a key if it is on the disk and fresh, whatever memory holds; otherwise nil. Throws as
     /// ``retrieveImage(forKey:options:)`` does.
     public func retrieveImageInDiskCache(
-        forKey key: String, options: KingfisherOptionsInfo = []
+        forKey key: String, options: KingfisherOptionsInfo? = nil
     ) async throws(KingfisherError) -> Image? {
         try await onDisk(WantedImage(key, options))
     }
@@ -114,8 +114,8 @@ private struct WantedImage: Sendable {
     /// serializer's identifier.
     let keys: [EntryKey]
 
-    init(_ key: String, _ options: KingfisherOptionsInfo) {
-        box = OptionsBox(KingfisherOptions(options))
+    init(_ key: String, _ options: KingfisherOptionsInfo?) {
+        box = OptionsBox(KingfisherOptions(options ?? []))
         let identifiers = [box.identifier, box.value.processor.identifier]
         keys = (identifiers[0] == identifiers[1] ? [identifiers[0]] : identifiers).map {
             EntryKey(key: key, identifier: $0)

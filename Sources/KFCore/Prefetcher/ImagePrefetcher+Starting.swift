@@ -5,7 +5,7 @@ import KFTerms
 extension ImagePrefetcher {
     /// Creates a prefetcher of sources, for ``start()``. A cache or a downloader in the options replaces the manager's.
     public convenience init(
-        sources: [Source], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
+        sources: [Source], options: KingfisherOptionsInfo? = nil, manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration()
     ) {
         self.init(sources, options, manager, configuration)
@@ -14,7 +14,7 @@ extension ImagePrefetcher {
     /// Creates a prefetcher of sources with callbacks on the options' ``KingfisherOptions/callbackQueue``.
     /// `progressBlock` is called at the end of each source, `completionHandler` once at the end of the run.
     public convenience init(
-        sources: [Source], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
+        sources: [Source], options: KingfisherOptionsInfo? = nil, manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration(), progressBlock: PrefetcherProgressBlock? = nil,
         completionHandler: @escaping PrefetcherProgressBlock
     ) {
@@ -23,7 +23,7 @@ extension ImagePrefetcher {
 
     /// Creates a prefetcher of resources.
     public convenience init(
-        resources: [any Resource], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
+        resources: [any Resource], options: KingfisherOptionsInfo? = nil, manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration()
     ) {
         self.init(resources, options, manager, configuration)
@@ -31,7 +31,7 @@ extension ImagePrefetcher {
 
     /// Creates a prefetcher of resources with callbacks.
     public convenience init(
-        resources: [any Resource], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
+        resources: [any Resource], options: KingfisherOptionsInfo? = nil, manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration(), progressBlock: PrefetcherProgressBlock? = nil,
         completionHandler: @escaping PrefetcherProgressBlock
     ) {
@@ -40,7 +40,7 @@ extension ImagePrefetcher {
 
     /// Creates a prefetcher of URLs.
     public convenience init(
-        urls: [some SourceConvertible], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
+        urls: [some SourceConvertible], options: KingfisherOptionsInfo? = nil, manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration()
     ) {
         self.init(urls, options, manager, configuration)
@@ -48,7 +48,7 @@ extension ImagePrefetcher {
 
     /// Creates a prefetcher of URLs with callbacks.
     public convenience init(
-        urls: [some SourceConvertible], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
+        urls: [some SourceConvertible], options: KingfisherOptionsInfo? = nil, manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration(), progressBlock: PrefetcherProgressBlock? = nil,
         completionHandler: @escaping PrefetcherProgressBlock
     ) {
@@ -56,7 +56,7 @@ extension ImagePrefetcher {
     }
 
     private convenience init(
-        _ sources: [any SourceConvertible], _ options: KingfisherOptionsInfo, _ manager: KingfisherManager,
+        _ sources: [any SourceConvertible], _ options: KingfisherOptionsInfo?, _ manager: KingfisherManager,
         _ configuration: Configuration, _ progressBlock: PrefetcherProgressBlock? = nil,
         _ completionHandler: PrefetcherProgressBlock? = nil
     ) {
@@ -93,11 +93,11 @@ extension ImagePrefetcher {
     /// Creates a prefetcher that makes one image of each source. The options are added to the manager's
     /// `defaultOptions`.
     public convenience init(
-        manager: KingfisherManager, options: KingfisherOptionsInfo = [], configuration: Configuration = Configuration()
+        manager: KingfisherManager, options: KingfisherOptionsInfo? = nil,
+        configuration: Configuration = Configuration()
     ) {
         self.init(
-            manager: manager, forms: [KingfisherOptions(manager.defaultOptions + options)],
-            configuration: configuration)
+            manager: manager, forms: [manager.options(options)], configuration: configuration)
     }
 
     /// Prefetches the sources.

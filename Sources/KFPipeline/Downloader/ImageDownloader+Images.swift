@@ -7,9 +7,9 @@ extension ImageDownloader {
     /// Downloads an image and processes it, without reading or filling a cache. `progressBlock` is called on the
     /// options' ``KingfisherOptions/callbackQueue``.
     public func downloadImage(
-        with url: RequestURL, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil
+        with url: RequestURL, options: KingfisherOptionsInfo? = nil, progressBlock: ProgressHandler? = nil
     ) async throws(KingfisherError) -> ImageLoadingResult {
-        let options = KingfisherOptions(options).reporting(to: progressBlock)
+        let options = KingfisherOptions(options ?? []).reporting(to: progressBlock)
         return try await downloadImage(with: url, options: options, progress: options.progress)
     }
 
@@ -17,10 +17,10 @@ extension ImageDownloader {
     /// ``KingfisherOptions/callbackQueue``.
     @discardableResult
     public func downloadImage(
-        with url: RequestURL, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil,
+        with url: RequestURL, options: KingfisherOptionsInfo? = nil, progressBlock: ProgressHandler? = nil,
         completionHandler: @escaping @Sendable (Result<ImageLoadingResult, KingfisherError>) -> Void
     ) -> DownloadTask {
-        let options = KingfisherOptions(options).reporting(to: progressBlock)
+        let options = KingfisherOptions(options ?? []).reporting(to: progressBlock)
         return DownloadTask(callingBackOn: options.callbackQueue, completionHandler) {
             () async throws(KingfisherError) in
             try await self.downloadImage(with: url, options: options, progress: options.progress)

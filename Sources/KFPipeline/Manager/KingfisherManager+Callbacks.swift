@@ -6,7 +6,7 @@ extension KingfisherManager {
     /// ``KingfisherOptions/callbackQueue``.
     @discardableResult
     public func retrieveImage(
-        with source: Source, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil,
+        with source: Source, options: KingfisherOptionsInfo? = nil, progressBlock: ProgressHandler? = nil,
         completionHandler: @escaping @Sendable (Result<RetrieveImageResult, KingfisherError>) -> Void
     ) -> DownloadTask {
         let options = self.options(options).reporting(to: progressBlock)
@@ -19,7 +19,7 @@ extension KingfisherManager {
     /// Retrieves the image of a URL or a resource, with a completion handler.
     @discardableResult
     public func retrieveImage(
-        with resource: some SourceConvertible, options: KingfisherOptionsInfo = [],
+        with resource: some SourceConvertible, options: KingfisherOptionsInfo? = nil,
         progressBlock: ProgressHandler? = nil,
         completionHandler: @escaping @Sendable (Result<RetrieveImageResult, KingfisherError>) -> Void
     ) -> DownloadTask {

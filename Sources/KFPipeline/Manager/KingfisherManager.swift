@@ -29,8 +29,8 @@ public final class KingfisherManager: Sendable {
     }
 
     /// Returns all options of a call: the defaults, then ``defaultOptions``, then the list.
-    public func options(_ items: KingfisherOptionsInfo = []) -> KingfisherOptions {
-        KingfisherOptions(defaultOptions + items)
+    public func options(_ items: KingfisherOptionsInfo? = nil) -> KingfisherOptions {
+        KingfisherOptions(defaultOptions + (items ?? []))
     }
 
     /// Waits for stores in flight, writes pending access times, and ends the network thread. Call it before the process
@@ -90,14 +90,14 @@ public final class KingfisherManager: Sendable {
     /// Retrieves the image of a source with a list of options, which are added to the manager's ``defaultOptions``.
     /// `progressBlock` is called on the options' ``KingfisherOptions/callbackQueue``.
     public func retrieveImage(
-        with source: Source, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil
+        with source: Source, options: KingfisherOptionsInfo? = nil, progressBlock: ProgressHandler? = nil
     ) async throws(KingfisherError) -> RetrieveImageResult {
         try await retrieveImage(with: source, options: self.options(options).reporting(to: progressBlock))
     }
 
     /// Retrieves the image of a URL or a resource.
     public func retrieveImage(
-        with resource: some SourceConvertible, options: KingfisherOptionsInfo = [],
+        with resource: some SourceConvertible, options: KingfisherOptionsInfo? = nil,
         progressBlock: ProgressHandler? = nil
     ) async throws(KingfisherError) -> RetrieveImageResult {
         try await retrieveImage(with: resource.convertToSource(), options: options, progressBlock: progressBlock)
