@@ -72,9 +72,17 @@ public final class ImageDownloader: Sendable {
     }
 
     /// The delegate of every transfer, held weakly.
+    ///
+    /// In a debug build, setting a delegate prints each of its methods that is never called to standard error: those with
+    /// Kingfisher's labels, and those with other types than the methods of ``ImageDownloaderDelegate``.
     public var delegate: (any ImageDownloaderDelegate)? {
         get { weakDelegate.withLock { $0.delegate } }
-        set { weakDelegate.withLock { $0.delegate = newValue } }
+        set {
+            #if DEBUG
+            if let newValue { type(of: newValue).printUncalledMethods() }
+            #endif
+            weakDelegate.withLock { $0.delegate = newValue }
+        }
     }
 
     /// The responder to authentication challenges, held weakly. Without one, only ``TransferOptions/credentials`` and
