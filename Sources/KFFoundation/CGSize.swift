@@ -27,6 +27,28 @@ extension CroppingImageProcessor {
     }
 }
 
+extension RoundCornerImageProcessor {
+    /// Creates a processor that stretches the image to this size first. Sides out of range count as the nearest valid side.
+    public init(
+        cornerRadius: Double, targetSize: CGSize, roundingCorners: RectCorner = .all,
+        backgroundColor: Color = .transparent
+    ) {
+        self.init(
+            radius: .point(cornerRadius), targetSize: targetSize, roundingCorners: roundingCorners,
+            backgroundColor: backgroundColor)
+    }
+
+    /// Creates a processor that stretches the image to this size first. Sides out of range count as the nearest valid side.
+    public init(
+        radius: CornerRadius, targetSize: CGSize, roundingCorners: RectCorner = .all,
+        backgroundColor: Color = .transparent
+    ) {
+        self.init(
+            radius: radius, targetSize: ResizingImageProcessor(referenceSize: targetSize).size,
+            roundingCorners: roundingCorners, backgroundColor: backgroundColor)
+    }
+}
+
 extension Image {
     /// The size in pixels.
     public var size: CGSize { CGSize(width: width, height: height) }

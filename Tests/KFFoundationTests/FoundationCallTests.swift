@@ -39,7 +39,7 @@ struct FoundationCallTests {
             manager.retrieveImage(with: url) { continuation.resume(returning: $0) }
         }
         #expect(try again.get().cacheType == .memory)
-        let resource = try ImageResource(downloadURL: url, cacheKey: "key")
+        let resource = ImageResource(downloadURL: url, cacheKey: "key")
         #expect(try await manager.retrieveImage(with: resource).key == "key")
         #expect(try await manager.downloader.downloadImage(with: url).url.url == url)
         manager.downloader.cancel(url: url)

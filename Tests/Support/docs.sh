@@ -26,7 +26,7 @@ extract() { # MODULE FOLDER
 }
 for module in KFCore KFPipeline KFLists KFRemote KFTerms KFImaging KFNetwork KFStorage; do extract $module "$graphs-modules"; done
 Tests/Support/merge_symbols.py "$graphs/KFCore.symbols.json" \
-    "$graphs-modules"/{KFCore,KFCore@KFPipeline,KFPipeline,KFLists,KFRemote,KFTerms,KFImaging,KFNetwork,KFStorage}.symbols.json
+    "$graphs-modules"/{KFCore,KFCore@KFImaging,KFCore@KFPipeline,KFPipeline,KFLists,KFRemote,KFTerms,KFImaging,KFNetwork,KFStorage}.symbols.json
 
 # The articles mention none of what the module for Foundation adds; its symbols need documentation all the same.
 extract KFFoundation "$graphs-foundation"

@@ -13,6 +13,7 @@ extension ImageCache {
     /// one to write.
     ///
     /// Without an `expiration`, the cache's own applies (7 days).
+    @discardableResult
     public func store(
         _ image: Image, original: [UInt8]? = nil, forKey key: String, processorIdentifier identifier: String = "",
         cacheSerializer: any CacheSerializer = DefaultCacheSerializer(), toDisk: Bool = true,
@@ -73,6 +74,15 @@ extension ImageCache {
     ) async throws(KingfisherError) -> CacheType {
         if memory.isCached(EntryKey(key: key, identifier: identifier)) { return .memory }
         return try await isCached(forKey: key, processorIdentifier: identifier) ? .disk : .none
+    }
+
+    /// Returns the cache that holds a fresh image, on the calling thread. Blocks on the disk.
+    package func imageCachedTypeNow(
+        forKey key: String, processorIdentifier identifier: String
+    ) throws(KingfisherError) -> CacheType {
+        let key = EntryKey(key: key, identifier: identifier)
+        if memory.isCached(key) { return .memory }
+        return try isOnDisk(key) ? .disk : .none
     }
 
     /// Removes all images from memory.

@@ -121,13 +121,16 @@ extension ImageCache {
     public func isCached(forKey key: String, processorIdentifier: String = "") async throws(KingfisherError) -> Bool {
         let key = EntryKey(key: key, identifier: processorIdentifier)
         if memory.isCached(key) { return true }
-        return try await blocking.run { [self] () throws(KingfisherError) in
-            let isFresh = { (storage: DiskStorage) throws(StorageError) in
-                try storage.entry(for: key).map { !$0.isExpired(at: self.now) && storage.isWhole($0) } ?? false
-            }
-            if try withStorage(failing: KingfisherError.init(reading:), isFresh) == true { return true }
-            return layers.contains { $0.contains(key) }
+        return try await blocking.run { [self] () throws(KingfisherError) in try isOnDisk(key) }
+    }
+
+    /// Returns whether a fresh image is on the disk, in a lower layer or among the program's additional files. Blocks.
+    package func isOnDisk(_ key: EntryKey) throws(KingfisherError) -> Bool {
+        let isFresh = { (storage: DiskStorage) throws(StorageError) in
+            try storage.entry(for: key).map { !$0.isExpired(at: self.now) && storage.isWhole($0) } ?? false
         }
+        if try withStorage(failing: KingfisherError.init(reading:), isFresh) == true { return true }
+        return layers.contains { $0.contains(key) }
     }
 
     /// The state of many keys on the disk.

@@ -22,6 +22,9 @@ public struct RequestURL: Hashable, Sendable {
         parts = try URLParts(String(string))
     }
 
+    /// Creates a URL of text that is not one. Its requests fail with `invalidURL` (1002).
+    package init(invalid text: String) { parts = URLParts(invalid: text) }
+
     public static func == (a: RequestURL, b: RequestURL) -> Bool {
         a.parts === b.parts || a.text == b.text && a.credentials == b.credentials
     }
@@ -114,6 +117,8 @@ private final class URLParts: Sendable {
         credentials = parser.credentials
         text = parser.isNormal ? string : "\(parser.isSecure ? "https" : "http")://\(parser.host)\(parser.target)"
     }
+
+    init(invalid text: String) { (self.text, scheme, host, credentials) = (text, "", "", nil) }
 }
 
 /// A strict parser of URLs. Nothing that it refuses reaches a socket, a file name or the index.
