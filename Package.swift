@@ -115,7 +115,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "KFFoundationTests", dependencies: ["KFFoundation", "KFCore", "Support"], swiftSettings: strict),
+            name: "KFFoundationTests", dependencies: ["KFFoundation", "KFCore", "Support"],
+            exclude: ["Kingfisher"], swiftSettings: strict),
         // These measure time, so that they run alone.
         .testTarget(
             name: "KFMeasuringTests", dependencies: ["KFImaging", "KFStorage", "KFLists", "Support"],
