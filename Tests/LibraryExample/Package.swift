@@ -10,6 +10,7 @@ let package = Package(
     targets: [
         .executableTarget(name: "LibraryExample", dependencies: [library], swiftSettings: strict),
         .executableTarget(name: "ReadmeExample", dependencies: [library], swiftSettings: strict),
+        .executableTarget(name: "ImageProxy", dependencies: [library], swiftSettings: strict),
         // What `make bench BENCH=library` and `make stress STRESS=server` run.
         .target(name: "CAllocations"),
         .executableTarget(name: "LibraryBench", dependencies: [library, "CAllocations"], swiftSettings: strict),

@@ -17,10 +17,11 @@ diff -u "$package/Sources/ReadmeExample/main.swift" <(sed -n '/^```swift$/,/^```
     exit 1
 }
 
-# So are the parts of a program's own that articles show.
-for part in SharedStore:Remotes FarbfeldCodec:Formats; do
-    diff -u "$package/Sources/LibraryExample/${part%:*}.swift" \
-        <(sed -n '/^```swift$/,/^```$/p' "$root/Sources/KFCore/KFCore.docc/${part#*:}.md" | sed '1d;$d') || {
+# So are the parts of a program's own that articles show. An empty line is between the blocks of an article.
+for part in LibraryExample/SharedStore:Remotes LibraryExample/FarbfeldCodec:Formats ImageProxy/ImageProxy:ImageServer; do
+    diff -u "$package/Sources/${part%:*}.swift" \
+        <(awk '/^```swift$/ { if (blocks++) print ""; inside = 1; next } /^```$/ { inside = 0 } inside' \
+            "$root/Sources/KFCore/KFCore.docc/${part#*:}.md") || {
         echo "example: the code of the article ${part#*:} is not the one that is compiled" >&2
         exit 1
     }
@@ -39,6 +40,10 @@ location /signed/ {
 location /slow/ {
     limit_rate 4k;
     rewrite ^/slow(/.*)$ $1 break;
+}
+location /half/ {
+    limit_rate 200k;
+    rewrite ^/half(/.*)$ $1 break;
 }
 END
 start_server "The example"
@@ -60,3 +65,6 @@ said=$("$bin/ReadmeExample")
     echo "example: without an argument the readme's example says: $said" >&2
     exit 1
 }
+
+# The server of the article: 200 clients at once, one transfer for those of one image, and an end that finishes.
+"$package/proxy.sh" "$bin/ImageProxy" "$address" "$scratch"
