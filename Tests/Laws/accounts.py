@@ -137,11 +137,11 @@ def requests(seen, run):
     if fails.startswith(("status:5", "status:429", "once:5", "once:429", "once:cut", "reset", "cut")) and says(
             "Faults", "Retried, twice by default"):
         most += retries
-    if case.get("guard") in ("basic", "digest"):  # Digest asks once more without credentials, where it need not.
-        most *= 2 if case["guard"] == "basic" else 3
     if fails == "wrong-304" and says(
             "HTTPCaching", "is answered by one unconditional request, and so is one that names another validator"):
         most += 1
+    if case.get("guard") in ("basic", "digest"):  # Digest asks once more without credentials, where it need not.
+        most *= 2 if case["guard"] == "basic" else 3
     is_kept_open = (case.get("url") or "").startswith("redirect") or case.get("guard") in ("basic", "digest")
     if fails == "reset" and is_kept_open and says(
             "Faults", "The request is made once more, uncounted, over a new connection"):

@@ -38,6 +38,7 @@ import secrecy
 import truth
 from cover import cases
 from dimensions import DIMENSIONS, drop_missing, problem, unknown_options
+from known import is_known
 from run import Worker
 from script import script_of
 from shrink import random_cases, shrunk
@@ -77,6 +78,9 @@ class Judge:
 
     def judge(self, case):
         for key, detail in self.findings(case).items():
+            if is_known(*key, case):
+                self.tell("known", key, case, detail)
+                continue
             smaller = self.known.setdefault(key, [])
             if any(known.items() <= case.items() for known in smaller):
                 continue
@@ -131,13 +135,17 @@ class Printer:
     """Prints what the processes find, each fault once."""
 
     def __init__(self, options):
-        self.options, self.faults, self.steady, self.more, self.start = options, [], 0, {}, time.monotonic()
+        self.options, self.faults, self.steady, self.start = options, [], 0, time.monotonic()
+        self.more, self.known = {}, {}
         if options.scripts:
             shutil.rmtree(options.scripts, ignore_errors=True)
             Path(options.scripts).mkdir(parents=True)
 
     def take(self, how, key, case, detail, runs, seconds, script):
         law, kind = key
+        if how == "known":
+            self.known[key] = self.known.get(key, 0) + 1
+            return
         if how == "more" or any(known == key and small.items() <= case.items() for known, small in self.faults):
             self.more[key] = self.more.get(key, 0) + 1
             return
@@ -177,6 +185,8 @@ def run_all(options, table):
         worker.join()
     seconds = time.monotonic() - printer.start
     kinds = {key for key, _ in printer.faults}
+    for (law, kind), number in printer.known.items():
+        print(f"laws: known: {law}: {kind}, in {number} cases")
     print(f"\nlaws: seed {options.seed}, {cases} cases in {seconds:.0f} s, {len(printer.faults)} faults of {len(kinds)} kinds")
     print(f"{runs} runs, {pairs} pairs")
     return 1 if printer.steady else 0
