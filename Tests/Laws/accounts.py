@@ -99,8 +99,8 @@ def counts(seen, run, total):
 
 def reports(seen, run):
     case, root = seen.case, seen.place.root
-    if run is not seen.second or "then" in case:
-        return  # The files are those of the last run.
+    if run is not seen.second or "then" in case or "--json" not in run.argv:
+        return  # The files are those of the last run, and only --json has its rows.
     is_of_shards = "--shards" in case and says(
         "CommandLine", "`--results` has the rows of the jsonl, with their statuses, as a run without interruption would have "
                        "written them")
