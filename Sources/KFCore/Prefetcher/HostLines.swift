@@ -95,16 +95,15 @@ struct HostLines {
 
     // MARK: Items
 
-    mutating func add(_ items: [PrefetchItem]) {
+    mutating func add(_ items: consuming [PrefetchItem]) {
         var last: Int?
-        for item in items {
-            let place = place(of: item.host)
+        for index in items.indices {
+            let place = place(of: items[index].host)
             if let last, last != place { list(last) }
             last = place
-            var item = item
-            item.place = place
-            weight += Self.weight(item)
-            lines[place].items.append(item)
+            items[index].place = place
+            weight += Self.itemWeight + items[index].size
+            lines[place].items.append(items[index])
         }
         if let last { list(last) }
     }
@@ -153,14 +152,16 @@ struct HostLines {
     }
 
     /// Notes that items have been looked up and have ended, or will not be tried.
-    mutating func lookedUp(_ items: some Collection<PrefetchItem>) {
+    mutating func lookedUp(_ ended: [PrefetchOutcome]) {
         var last: Int?
-        for item in items {
-            if let last, last != item.place { list(last) }
-            last = item.place
-            lines[item.place].looking -= 1
+        // By index: a copy of each item would cost as much as all of the rest.
+        for index in ended.indices {
+            let place = ended[index].item.place
+            if let last, last != place { list(last) }
+            last = place
+            lines[place].looking -= 1
             looking -= 1
-            weight -= Self.weight(item)
+            weight -= Self.itemWeight + ended[index].item.size
         }
         if let last { list(last) }
     }

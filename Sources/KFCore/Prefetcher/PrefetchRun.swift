@@ -103,14 +103,13 @@ struct PrefetchRun {
     mutating func take(_ findings: PrefetchFindings) -> [PrefetchOutcome] {
         looking -= 1
         if let problem = findings.problem { stop(.failed(problem)) }
-        lines.lookedUp(findings.untried)
-        lines.lookedUp(findings.ended.lazy.map(\.item))
+        lines.lookedUp(findings.ended)
         if isFinishing {
-            lines.lookedUp(findings.missing.map(\.item))
-        } else {
-            lines.lookedUp(findings.missing)
+            let untried = (findings.untried + findings.missing.map(\.item)).map(\.notTried)
+            lines.lookedUp(untried)
+            return untried + findings.ended
         }
-        if isFinishing { return (findings.untried + findings.missing.map(\.item)).map(\.notTried) + findings.ended }
+        lines.lookedUp(findings.missing)
         report.progress.outlook.add(
             missing: findings.missing.count, of: findings.missing.count + findings.ended.count,
             isLookedUp: findings.isLookedUp)

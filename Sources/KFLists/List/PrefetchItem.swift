@@ -26,19 +26,17 @@ public struct PrefetchItem: Sendable {
 
     private final class Shared: Sendable {
         let facts: Facts
-        /// The host and the size of the record, which the lines of hosts ask for without a copy of the facts.
-        let host: String?
-        let size: Int
 
-        init(_ facts: Facts) {
-            self.facts = facts
-            size = facts.record.count
-            if case .success(.network(let resource)) = facts.source {
-                host = resource.downloadURL.host
-            } else {
-                host = nil
-            }
+        init(_ facts: Facts) { self.facts = facts }
+
+        // The lines of hosts ask for these, and a copy of the facts costs as much as half a look-up's key.
+
+        var host: String? {
+            guard case .success(.network(let resource)) = facts.source else { return nil }
+            return resource.downloadURL.host
         }
+
+        var size: Int { facts.record.count }
     }
 
     private let shared: Shared
