@@ -1,15 +1,10 @@
 """What the laws find today and is not mended yet, each with its reason. A run counts it, and does not fail."""
 
 KNOWN = [
-    # A prefetch listens to signals only when it knows its overlays.
-    ("bounds", "prefetch ends with -15", {"--process": "mark-url", "end": "sigterm"}),
-    ("truth", "a run writes over a file that is none of its outputs", {"--process": "mark-url", "end": "sigterm"}),
     # A mirror that lacks an image is no answer that the run remembers.
     ("accounts", "the mirror is asked too often (a repeated URL)", {"--mirror": "one", "sources": "many"}),
     # What a remote measured of one original is told of another one's image.
     ("truth", "a row's placeholder is wrong", {"--placeholder": "color", "--remote": "own", "remote": "forged"}),
-    # A message has the text of the list, which is no URL before --base-url completes it.
-    ("secrecy", "secret-query in what prefetch says", {"--base-url": "origin", "url": "query"}),
     # What is made of an original that a 304 has just renewed gets the freshness from before the 304.
     ("rest", "the second run has what was revalidated derived again", {"--cache-policy": "http", "state": "old-originals"}),
     # A prefetch takes an overlay that is not cached although it is --read-only, and its dry run calls that missing.

@@ -146,7 +146,7 @@ extension RequestURL {
     /// Returns the text without user info and query, for messages.
     public static func redacted(_ text: String) -> String {
         let shown = withoutUserInfo(text)
-        guard text.contains("://"), let mark = shown.firstIndex(of: "?") else { return shown }
+        guard let mark = shown.firstIndex(of: "?") else { return shown }
         return shown[..<mark] + "?…"
     }
 }
