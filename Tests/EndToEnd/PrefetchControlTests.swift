@@ -43,7 +43,8 @@ extension EndToEnd {
             let server = try FaultServer { [png] _ in [.reply(body: png)] }
             let urls = (0..<3000).map { server.url("/\($0).png") }
             try write(urls)
-            let run = command == "prefetch" ? "prefetch list.txt --failures left.txt" : "fetch $(cat list.txt)"
+            let list = "prefetch list.txt --failures left.txt --grace 0"
+            let run = command == "prefetch" ? list : "fetch $(cat list.txt)"
             let result = try await kf.shell("\"$1\" \(run) -j 2 -P out | head -n 1; echo ${PIPESTATUS[0]}")
             #expect(result.outputLines.last == "4", "\(result)")
             #expect(

@@ -1,4 +1,5 @@
 import Support
+import Synchronization
 import Testing
 
 @testable import KFCore
@@ -30,7 +31,12 @@ struct RunDeadlineTests {
 
     @Test("The grace cuts off what runs at the deadline")
     func deadline() async {
-        let report = await run { ($0.deadline, $0.grace) = (.milliseconds(500), .zero) }
+        let clock = HandClock()
+        let report = await run {
+            ($0.deadline, $0.grace, $0.clock) = (.seconds(1), .seconds(1), clock)
+        } then: { _ in
+            clock.isOpen.store(true, ordering: .relaxed)
+        }
         #expect(report.ending == .deadline && report.progress.cancelled == 1)
     }
 
@@ -62,5 +68,18 @@ struct RunDeadlineTests {
         }
         timer?.cancel()
         await timer?.value
+    }
+}
+
+/// A clock whose sleeps end when a test says so.
+private final class HandClock: Clock, Sendable {
+    let isOpen = Atomic(false)
+
+    var now: ContinuousClock.Instant { .now }
+    var minimumResolution: Duration { .zero }
+
+    func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+        _ = await eventually { isOpen.load(ordering: .relaxed) }
+        try Task.checkCancellation()
     }
 }
