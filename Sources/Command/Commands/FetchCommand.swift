@@ -157,9 +157,14 @@ struct FetchCommand: Sendable {
     private func print(_ reports: [ItemReport]) -> ExitStatus {
         var status = ExitStatus.success
         counts.add(reports)
-        for (report, subject) in zip(reports, ItemReport.subjects(of: reports)) {
+        func print(_ report: ItemReport, as subject: String?) {
             if let tags, let result = report.result { tags.note(result) }
             status.raise(to: report.print(common, on: screen, as: subject))
+        }
+        if reports.count == 1 {
+            print(reports[0], as: "")
+        } else {
+            for (report, subject) in zip(reports, ItemReport.subjects(of: reports)) { print(report, as: subject) }
         }
         if let srcset, let markup = srcset.text(reports) { srcset.append(markup) }
         return status

@@ -87,7 +87,6 @@ struct ItemReport: Sendable {
     /// Returns what follows the source's name in the message of each report of a source, whose failures are told once: the
     /// labels of the images that failed alike, nothing if all did. Nil where the message of an earlier one tells it.
     static func subjects(of reports: [ItemReport]) -> [String?] {
-        if reports.count == 1 { return [""] }
         let reasons = reports.map { $0.message ?? $0.leftOut }
         return reports.indices.map { index in
             let alike = reports.indices.filter { reasons[$0] == reasons[index] }
