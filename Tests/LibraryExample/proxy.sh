@@ -18,8 +18,9 @@ fetch() {
     curl -s -D "$scratch/$name" -o "$scratch/$name.body" -w '%{http_code}' "$@"
 }
 
-# requests PATH prints how often the origin was asked for it.
-requests() { awk -F '\t' -v path="$1" '$2 == path' "$log" | wc -l; }
+# requests PATH prints how often the origin was asked for it since this script began.
+before=$(wc -l <"$log")
+requests() { awk -F '\t' -v path="$1" -v before="$before" 'NR > before && $2 == path' "$log" | wc -l; }
 
 coproc PROXY { exec "$program" "$origin" "$scratch/proxy"; }
 proxy=$PROXY_PID
