@@ -20,11 +20,9 @@ extension EndToEnd {
         @Test("A file that is not a list gets a helpful message")
         func noLists() async throws {
             try kf.home.write("photo.jpg", FixturesDirectory.named("jpeg/grey.jpg").data)
-            try kf.home.write("table.csv", "url;id\n\(grey);1\n")
             try kf.home.write("short.csv", "id,url\n1,\(grey)\n")
             for (arguments, says) in [
-                (["photo.jpg"], "kf fetch"), (["table.csv"], "';'"),
-                (["short.csv", "--url-column", "9"], "no column 9"),
+                (["photo.jpg"], "kf fetch"), (["short.csv", "--url-column", "9"], "no column 9"),
             ] {
                 let result = try await kf.run(["prefetch"] + arguments)
                 #expect(result.status == 2 && result.errors.contains(says), "\(result)")

@@ -147,12 +147,12 @@ extension EndToEnd {
             let quick = try FaultServer(address: "127.0.1.2") { [png] _ in [.reply(body: png)] }
             let lines = (0..<5000).map { slow.url("/\($0).png") } + (0..<20).map { quick.url("/\($0).png") }
             let run = try kf.start(
-                ["prefetch", "-", "--timeout", "60s"],
+                ["prefetch", "-", "--timeout", "60s", "--grace", "60s"],
                 input: Data(lines.joined(separator: "\n").utf8))
             // The slow one has not answered a single request.
             #expect(await eventually { quick.requests.count == 20 } && slow.requests.count == 2)
             run.signal(SIGTERM)
-            #expect(await eventually { run.errorsSoFar.contains("finishing 2 downloads") })
+            #expect(await eventually { run.errorsSoFar.contains("finishing 2 downloads") }, "\(run.errorsSoFar)")
             gate.open()
             let result = try await run.wait(timeout: .seconds(40))
             #expect(result.errors.contains("22 fetched") && result.errors.contains("4998 not tried"), "\(result)")

@@ -74,12 +74,12 @@ struct DecisionWorld: Sendable {
             closing.append(cache)
             options.originalCache = cache
         }
-        var manager = KingfisherManager(cache: own, downloader: downloader)
+        var manager = KingfisherManager(cache: own, downloader: ImageDownloader())
         if state.namesTargetCache {
             options.targetCache = own
             var configuration = ImageCache.Configuration(directory: nil)
             configuration.clock = CacheClock { time.value }
-            manager = KingfisherManager(cache: ImageCache(configuration), downloader: downloader)
+            manager = KingfisherManager(cache: ImageCache(configuration), downloader: ImageDownloader())
         }
         if state.memory != .none { try await fill(own, state) }
         time.value = DecisionClock.now
@@ -133,7 +133,7 @@ struct DecisionWorld: Sendable {
         options.memoryCacheExpiration = .seconds(Double(DecisionClock.span(isFresh: state.memory != .expired)))
         // The answers of the state's own cache must stay.
         options.originalCache = ImageCache(ImageCache.Configuration(directory: nil))
-        let manager = KingfisherManager(cache: cache, downloader: downloader)
+        let manager = KingfisherManager(cache: cache, downloader: ImageDownloader())
         _ = try await manager.retrieveImage(with: .network(origin.url), options: options)
         _ = origin.takeRequests(of: agent)
     }

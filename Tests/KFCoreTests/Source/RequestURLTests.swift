@@ -87,7 +87,7 @@ struct RequestURLTests {
     @Test("Messages show neither user info nor query")
     func redacted() throws {
         #expect(RequestURL.redacted("https://u:p@h/a?token=x") == "https://h/a?…")
-        #expect(RequestURL.redacted("not a url?") == "not a url?")
+        #expect(RequestURL.redacted("not a url?") == "not a url?…")
         #expect(try RequestURL("https://u:p@h/a?token=x").redacted == "https://h/a?…")
         #expect(RequestURL.withoutUserInfo("https://u:p@h/a@b?c@d") == "https://h/a@b?c@d")
     }
