@@ -152,7 +152,8 @@ extension EndToEnd {
             // The slow one has not answered a single request.
             #expect(await eventually { quick.requests.count == 20 } && slow.requests.count == 2)
             run.signal(SIGTERM)
-            #expect(await eventually { run.errorsSoFar.contains("finishing 2 downloads") }, "\(run.errorsSoFar)")
+            // Images of the quick one may still be on their way.
+            #expect(await eventually { run.errorsSoFar.contains("terminated, finishing ") }, "\(run.errorsSoFar)")
             gate.open()
             let result = try await run.wait(timeout: .seconds(40))
             #expect(result.errors.contains("22 fetched") && result.errors.contains("4998 not tried"), "\(result)")

@@ -69,8 +69,8 @@ struct ImmediateCancellationTests {
             }
             let before = count()
             let image = try await manager.retrieveImage(with: source(name), options: options)
-            // All providers give the same bytes.
-            #expect(image.way == (kind == .derived ? .disk : .fetched))
+            // All providers give the same bytes, of which another's result may be stored already.
+            #expect(image.way == .fetched || kind == .derived && image.way == .disk)
             #expect(count() == before + 1)
         }
         await manager.background.finish()
