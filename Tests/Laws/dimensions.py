@@ -54,6 +54,7 @@ OPTIONS = {
     "--create-dirs": switch("--create-dirs"),
     "--no-clobber": switch("--no-clobber", **{"--output-dir": "dir"}),
     "--prune-output": switch("--prune-output", **{"--output-dir": "dir"}),
+    "--skip-invalid": switch("--skip-invalid", **{"--output-dir": "dir", "--prune-output": "on"}),
     "--print": option("--print", {"--output-dir": ("dir",)}, written="written", none="none"),
     "--annotations": option("--annotations", github="github"),
     "--srcset": option("--srcset", {"--output-dir": ("dir",)}, html="page.html", json="page.json"),
