@@ -84,7 +84,7 @@ public final class ImageExporter: Sendable {
     let onFailure = Mutex<[RetrieveImageResult]>([])
     /// The error of a copy for which the disk had no room.
     let fullDisk = Mutex<KingfisherError?>(nil)
-    /// What the run writes and names, so that copies which the list no longer names can be removed; nil keeps them.
+    /// The record of the copies, for removing those that the list no longer names; nil removes none.
     let record: OutputRecord?
     /// The local sources. A list of a million files takes about 40 MB.
     private let sources = Mutex<Set<FileID>>([])
@@ -238,7 +238,7 @@ public final class ImageExporter: Sendable {
         }
     }
 
-    private static func digest(_ text: String) -> Digest {
+    static func digest(_ text: String) -> Digest {
         var sha = SHA256()
         sha.update(text)
         return sha.finish()

@@ -5,13 +5,13 @@ import KFSystem
 import KFTerms
 import Synchronization
 
-/// What the runs with `--prune-output` wrote into one directory, so that a later one can remove the copies that its list
-/// no longer names.
+/// The copies that runs with `--prune-output` have written into one directory. A later run removes those that its list no
+/// longer names.
 ///
 /// The record is a file in the cache: a first line, the directory, then a line for each copy with the SHA-256 of its bytes,
 /// the hash of its source's key, and its path below the directory.
 package final class OutputRecord: Sendable {
-    /// What a run removed, or would remove.
+    /// The copies that a run has removed, or would remove.
     package struct Pruning: Sendable {
         /// The paths of the files, in their order.
         package var removed: [String] = []
@@ -49,15 +49,14 @@ package final class OutputRecord: Sendable {
 
     /// Notes a source that the list names, and returns the hash of its key.
     package func name(_ source: Source) -> UInt64 {
-        let hash = Self.digest(source.cacheKey).prefix
+        let hash = ImageExporter.digest(source.cacheKey).prefix
         _ = seen.withLock { $0.named.insert(hash) }
         return hash
     }
 
     /// Notes a line that names no source. An empty cell is none.
     package func noteInvalid(_ item: PrefetchItem) {
-        guard !skipsInvalid, case .failure(let error) = item.source, !error.message.hasSuffix("the URL, is missing")
-        else { return }
+        guard !skipsInvalid, !item.facts.isEmpty else { return }
         seen.withLock { $0.invalidLine = $0.invalidLine ?? "line \(item.line) of \(item.list)" }
     }
 
@@ -86,7 +85,7 @@ package final class OutputRecord: Sendable {
             return Pruning(obstacle: "the cache cannot keep a record of \(directory)")
         }
         var pruning = Pruning()
-        let (name, seen) = (Self.name(path), seen.withLock { $0 })
+        let (name, seen) = (ImageExporter.digest(path).hex, seen.withLock { $0 })
         let record: [UInt8]?
         do { record = try storage.record(name) } catch { throw KingfisherError(reading: error) }
         let before = record.flatMap { Self.parse($0, path) }
@@ -107,7 +106,7 @@ package final class OutputRecord: Sendable {
                 let isNamed = seen.named.contains(known.source)
                 guard !isNamed || !dryRun && !seen.failed.contains(known.source) else { continue }
                 after[name] = nil
-                // What somebody changed, moved or replaced is no longer kf's.
+                // A copy with other bytes belongs to the user.
                 let shown = directory == "." ? name : "\(directory)/\(name)"
                 guard files.holds(name, known.digest), !isSpared(shown) else { continue }
                 if !dryRun { try OutputFile.failing { () throws(StorageError) in try files.remove(name) } }
@@ -121,14 +120,6 @@ package final class OutputRecord: Sendable {
             do { try storage.setRecord(name, bytes) } catch { throw KingfisherError(writing: error) }
         }
         return pruning
-    }
-
-    private static func name(_ path: String) -> String { digest(path).hex }
-
-    private static func digest(_ text: String) -> Digest {
-        var sha = SHA256()
-        sha.update(text)
-        return sha.finish()
     }
 
     private static func bytes(_ files: [String: Known], _ path: String) -> [UInt8] {

@@ -55,7 +55,13 @@ struct ListParser {
             facts.siblings = wish.urls.count
             open = (facts, wish, 0)
             return next()
-        } catch .record(let problem) {
+        } catch {
+            switch error {
+            case .damaged, .unusable: throw error
+            case .empty: facts.isEmpty = true
+            case .record: break
+            }
+            let problem = error.message
             if columns == nil, format.delimiter != nil { throw .unusable("its first record: \(problem)") }
             facts.text = shown(record, isJSON: isJSON)
             facts.layout = isJSON || format.delimiter != nil ? layout : nil

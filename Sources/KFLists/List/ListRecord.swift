@@ -22,10 +22,12 @@ enum ListProblem: Error, Equatable {
     case unusable(String)
     /// One record is invalid; the next may be valid.
     case record(String)
+    /// One record has no source, such as a product without a picture; the next may have one.
+    case empty(String)
 
     var message: String {
         switch self {
-        case .damaged(let text), .unusable(let text), .record(let text): text
+        case .damaged(let text), .unusable(let text), .record(let text), .empty(let text): text
         }
     }
 }

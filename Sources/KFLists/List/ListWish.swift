@@ -29,7 +29,7 @@ struct ListWish {
         let wish = try Self(columns.roles, { [text($0)] }) { column throws(ListProblem) in
             try text(column).map { (lines) throws(ListProblem) in try Self.headers(lines) } ?? []
         }
-        guard let wish else { throw .record("field \(columns.roles.url + 1), the URL, is missing") }
+        guard let wish else { throw .empty("field \(columns.roles.url + 1), the URL, is missing") }
         self = wish
     }
 

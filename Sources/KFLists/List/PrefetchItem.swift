@@ -22,6 +22,8 @@ public struct PrefetchItem: Sendable {
         package var processor: (any ImageProcessor)?
         package var hash: ContentHash?
         var siblings = 1
+        /// Whether the record has no source, as that of a product without a picture.
+        package var isEmpty = false
     }
 
     private final class Shared: Sendable {
