@@ -39,7 +39,7 @@ extension EndToEnd {
             #expect(!json.output.contains("::error") && commands(json).count == 2, "\(json)")
         }
 
-        @Test("A list in a folder has its path from the repository's root, and standard input none")
+        @Test("A list is shown by its path below the repository")
         func paths() async throws {
             try kf.home.write("sub/list", server.url("gone.png") + "\n")
             let inFolder = try await kf.run(

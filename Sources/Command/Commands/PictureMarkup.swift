@@ -48,7 +48,7 @@ struct PictureMarkup {
 
     /// Returns the `<picture>`. `sizes` are those of the attribute: the picture's width in the page.
     func html(sizes: String) -> String {
-        // What is not decoded has no other sizes and formats.
+        // An image that kf cannot decode is one file, without other sizes and formats.
         let isAlone = sets.count == 1 && sets[0].count == 1 && !main.facts.format.isDecodable
         var text = isAlone ? "" : "<picture>\n"
         for files in sets.dropLast() {

@@ -101,7 +101,7 @@ extension ProgressBar.Style {
 /// The figures of a run, and their text for a given width.
 struct ProgressFigures: Sendable {
     var progress = PrefetchProgress()
-    /// What the run has received, and the work on its items in flight; nil for uploads alone.
+    /// The bytes that the run has received, and the work on its items in flight; nil for uploads alone.
     var tally: RunTally?
     /// The number of images that are made of each source.
     var imagesPerItem = 0

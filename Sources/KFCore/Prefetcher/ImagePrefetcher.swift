@@ -304,7 +304,7 @@ public final class ImagePrefetcher: Sendable {
                 timer = (
                     end,
                     Task {
-                        // A timer that is not needed any more wakes nobody.
+                        // The sleep of a timer that was cancelled throws, and posts nothing.
                         if (try? await ContinuousClock().sleep(until: end)) != nil { inbox.post([.woken]) }
                     }
                 )

@@ -3,6 +3,8 @@ import KFCore
 import KFTerms
 
 // What Kingfisher's caches have and these do not, or under another name.
+//
+// The compiler refuses every call, so that no body runs: `fatalError` stands where a value would be returned.
 
 extension Notification.Name {
     // swift-format-ignore: AlwaysUseLowerCamelCase

@@ -2,6 +2,8 @@ import Foundation
 import KFCore
 
 // What Kingfisher's downloader has and this one does not, or under another name.
+//
+// The compiler refuses every call, so that no body runs: `fatalError` stands where a value would be returned.
 
 extension ImageDownloader {
     @available(*, unavailable, message: "a downloader has no name: ImageDownloader()")

@@ -2,6 +2,8 @@ import Foundation
 import KFCore
 
 // Kingfisher's options that have no effect here. They are unavailable, so that a program does not rely on them.
+//
+// The compiler refuses every call, so that no body runs: `fatalError` stands where a value would be returned.
 
 extension KingfisherOptionsInfoItem {
     @available(*, unavailable, message: "there are no views here")

@@ -2,6 +2,8 @@ import Foundation
 import KFCore
 
 // What Kingfisher's sources have and these do not, or under another name.
+//
+// The compiler refuses every call, so that no body runs: `fatalError` stands where a value would be returned.
 
 extension ImageDataProvider {
     @available(*, unavailable, message: "await data(), which returns the bytes")

@@ -3,6 +3,8 @@ import KFCore
 import KFImaging
 
 // Kingfisher's functions behind `kf`. On images they are processors here, on data functions of the codecs.
+//
+// The compiler refuses every call, so that no body runs: `fatalError` stands where a value would be returned.
 
 /// Kingfisher's wrapper of a value, whose functions have other names here.
 public struct KingfisherWrapper<Base> {}

@@ -5,7 +5,7 @@ import Synchronization
 
 /// A server that resizes the images of an origin.
 final class ImageProxy: Sendable {
-    /// The sides that a request may ask for, so that nobody fills the cache with every number of pixels.
+    /// The sides that a request may ask for. With any number of pixels, clients could fill the cache.
     private static let sides = ["64", "160", "320", "640"]
 
     let manager: KingfisherManager
