@@ -521,7 +521,7 @@ class Ends(Case):
         with Origin() as origin, ThreadPoolExecutor(2) as pool:
             rows = [{"url": f"{origin.address}/held{place}.jpg"} for place in range(100)]
             tasks = [pool.submit(lambda: list(fetch(rows, self.options, kf=KF))) for _ in range(2)]
-            origin.wait_for_requests(8)
+            origin.wait_for_requests(4)  # as many as kf asks a host for that has not answered yet
             origin.release()
             for task in tasks:
                 results = task.result(LIMIT)

@@ -102,7 +102,7 @@ extension KingfisherError {
             return "kf cache clean --max-size SIZE makes room, and --store none goes without the cache"
         }
         if case .processorError(reason: .processingFailed(_, let detail)) = self,
-            detail.hasSuffix("no background colour is set")
+            detail == ImagingError.transparencyNeedsBackground(.jpeg).message
         {
             return "--background COLOUR sets one"
         }

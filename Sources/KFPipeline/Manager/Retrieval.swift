@@ -187,6 +187,12 @@ extension Retrieval {
         options.answers.map { $0.hasConfirmed(target) || $0.hasConfirmed(original) } ?? false
     }
 
+    /// Whether the entry was stored a moment ago, in this run. A look-up may see it before the run notes that it is confirmed.
+    func hasJustArrived(_ entry: Entry, now: Timestamp) -> Bool {
+        guard let answers = options.answers, answers.start <= entry.created else { return false }
+        return now.since(entry.created) < RunAnswers.momentOfNoting
+    }
+
     /// Returns false if the server forbids storing.
     func mayStore(_ origin: OriginFacts?, now: Timestamp) -> Bool {
         guard let origin, followsServer(origin) else { return true }

@@ -40,6 +40,10 @@ package final class RunAnswers: Sendable {
     private static let most = 8192
     private static let mostBytes = 8 << 20
 
+    /// The longest time in milliseconds from a commit to the note of it.
+    static let momentOfNoting: Int64 = 10_000
+
+    let start = Timestamp.now()
     private let state = Mutex(State())
 
     package init() {}
