@@ -64,8 +64,7 @@ extension Retrieval {
             return options.onlyFromCache ? withoutRequest(nil, now) : .ask(stale: nil, remotes: false)
         }
         guard sight.hasFiles else { return .need(.files) }
-        if let file = sight.file, !asksOrigin, file.isFresh || hasBeenConfirmed || hasJustArrived(file.entry, now: now)
-        {
+        if let file = sight.file, !asksOrigin, file.isFresh || isAsSent(file.entry) {
             // The original itself is the image if it already has the requested format.
             let isImage = file.entry.key == target || keepsBytes(of: file.entry.format)
             return accepted(

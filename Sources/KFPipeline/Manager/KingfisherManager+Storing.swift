@@ -61,6 +61,7 @@ extension KingfisherManager {
         }
         do throws(KingfisherError) {
             let origin = ending.origin
+            expect(retrieval.original, of: ending)
             let ordered = try image.stores.order(for: retrieval.original, in: retrieval.originals) {
                 () throws(KingfisherError) in
                 try retrieval.originals.order(
@@ -106,6 +107,7 @@ extension KingfisherManager {
         guard !retrieval.wantsOriginal, retrieval.keepsTarget, retrieval.mayStore(origin, now: now) else { return [] }
         do throws(KingfisherError) {
             let digest = try original(ending)
+            expect(retrieval.target, of: ending)
             func make() throws(KingfisherError) -> Store? {
                 var own = HeaderLines(nil).measuring(ending.facts.measures)
                 if let bytes, DescriptionSerializer.isDescription(retrieval.target.identifier) {
@@ -136,6 +138,11 @@ extension KingfisherManager {
             ending.target = .failed(error)
             return []
         }
+    }
+
+    /// Tells the run that a store of what its source has sent is under way.
+    private func expect(_ key: EntryKey, of ending: ImageEnding) {
+        if ending.facts.response != nil { ending.retrieval.options.answers?.expect(key, now: cache.now) }
     }
 
     /// Keeps a served stale file under another key, so that its path stays valid when the new image replaces it.

@@ -187,10 +187,11 @@ extension Retrieval {
         options.answers.map { $0.hasConfirmed(target) || $0.hasConfirmed(original) } ?? false
     }
 
-    /// Whether the entry was stored a moment ago, in this run. A look-up may see it before the run notes that it is confirmed.
-    func hasJustArrived(_ entry: Entry, now: Timestamp) -> Bool {
-        guard let answers = options.answers, answers.start <= entry.created else { return false }
-        return now.since(entry.created) < RunAnswers.momentOfNoting
+    /// Whether the entry has arrived from the source in this run, or was confirmed. What has arrived counts as confirmed a
+    /// moment later.
+    func isAsSent(_ entry: Entry) -> Bool {
+        guard let answers = options.answers else { return false }
+        return answers.expects(entry) || hasBeenConfirmed
     }
 
     /// Returns false if the server forbids storing.

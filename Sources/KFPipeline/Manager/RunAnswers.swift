@@ -24,6 +24,8 @@ package final class RunAnswers: Sendable {
 
     private struct State {
         var entries = RecentValues<Int64>()
+        /// The entries whose stores are under way, and since when.
+        var arriving: [Int64: Timestamp] = [:]
         var young: [Name: Answer] = [:]
         var old: [Name: Answer] = [:]
         var bytes = 0
@@ -40,16 +42,31 @@ package final class RunAnswers: Sendable {
     private static let most = 8192
     private static let mostBytes = 8 << 20
 
-    /// The longest time in milliseconds from a commit to the note of it.
-    static let momentOfNoting: Int64 = 10_000
-
-    let start = Timestamp.now()
     private let state = Mutex(State())
 
     package init() {}
 
+    /// Notes that an entry will be stored as the source has sent it. Others may see it before it counts as confirmed.
+    func expect(_ key: EntryKey, now: Timestamp) {
+        state.withLock { state in
+            // Those whose stores fail are never confirmed.
+            if state.arriving.count >= Self.most { state.arriving = [:] }
+            state.arriving[key.id] = now
+        }
+    }
+
+    /// Returns whether an entry is one that is expected.
+    func expects(_ entry: Entry) -> Bool {
+        state.withLock { $0.arriving[entry.key.id].map { $0 <= entry.created } ?? false }
+    }
+
     /// Notes that an entry is as the source has it: it was just sent, or confirmed.
-    func confirm(_ key: EntryKey) { state.withLock { $0.entries.insert(key.id) } }
+    func confirm(_ key: EntryKey) {
+        state.withLock { state in
+            state.entries.insert(key.id)
+            state.arriving[key.id] = nil
+        }
+    }
 
     func hasConfirmed(_ key: EntryKey) -> Bool { state.withLock { $0.entries.contains(key.id) } }
 
