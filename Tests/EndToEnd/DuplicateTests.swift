@@ -50,8 +50,11 @@ extension EndToEnd {
             ] { try #require(try await kf.run(arguments).status == 0) }
             // Earlier versions have written the hash to the file alone.
             let index = kf.home.path("older/v1/index.sqlite").path
-            let sql = "UPDATE entries SET freshness = NULL WHERE identifier LIKE '%described:2'"
+            let sql = "UPDATE entries SET freshness = NULL WHERE identifier LIKE '%described:3'"
             try #require(try await Tool.run("sqlite3", index, sql).status == 0)
+            // Their identifier was another one.
+            let old = "UPDATE entries SET identifier = 'sketch:256|>described:2' WHERE identifier LIKE '%described:3'"
+            try #require(try await Tool.run("sqlite3", index, old).status == 0)
             for name in ["cache", "read", "merged", "older"] {
                 let cache = ["--json", "--cache-dir", name]
                 let described = try await kf.run(["cache", "ls"] + cache).objects().filter { $0["measures"] != nil }

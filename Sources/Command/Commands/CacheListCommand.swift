@@ -148,7 +148,7 @@ enum EntryTable {
             ) { $0.isLeftOut ? true : nil },
             JSONField.ifPresent(
                 "measures", "The figures that the entry keeps in place of an image, after --measure or --placeholder."
-            ) { $0.imageDescription.map(ImageMeasure.all(of:)) },
+            ) { $0.describedValues.map(ImageMeasure.all(of:)) },
             JSONField("created", "When it was stored, in seconds since 1970.") { $0.created.seconds },
             JSONField("expires", "When it stops being fresh, in seconds since 1970; null for never.") {
                 $0.expires.seconds

@@ -309,7 +309,7 @@ struct ItemReport: Sendable {
     }
 
     /// Takes the placeholder and the figures that the settings ask for. The facts must be known.
-    mutating func describe(_ description: ImageDescription?, _ settings: RetrievalSettings) {
+    mutating func describe(_ description: DescribedValues?, _ settings: RetrievalSettings) {
         placeholder = settings.placeholder.flatMap { description?.value(of: $0) }
         measures = settings.measures.map {
             StrictJSON.Member(name: $0.rawValue, value: $0.value(of: description, frames: facts?.frames))

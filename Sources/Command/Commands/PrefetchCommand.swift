@@ -318,7 +318,7 @@ struct PrefetchCommand: Sendable {
         if case .shards(_, let shards) = destination { common.sample = shards.names.sample(at: outcome.item.position) }
         return settings.variants.indices.map { index in
             var report = common
-            var description: ImageDescription?
+            var description: DescribedValues?
             report.variant = settings.variants[index].name
             report.label = settings.label(of: index)
             switch outcome.ending {

@@ -4,17 +4,18 @@ extension RetrievalSettings {
     /// The options of all that is retrieved of a source: its variants, then, with `--placeholder` or `--measure`, the
     /// description of each picture that they show.
     ///
-    /// A description is an image of its own in the cache, which shares the variants' decode.
+    /// A description is an image of its own in the cache. It has the values that are asked for, and those that cost nothing
+    /// besides.
     var retrieved: [KingfisherOptions] {
         var retrieved = variants.map(\.options)
-        guard isDescribed else { return retrieved }
+        guard let level = DescriptionLevel(measures, placeholder) else { return retrieved }
         for variant in variants where variants.count + variant.picture == retrieved.count {
             var options = variant.options
             if variant.isWidth {
                 options.processor = options.processor.droppingLast()
                 options.lateSteps -= 1
             }
-            retrieved.append(options.describing)
+            retrieved.append(options.describing(level))
         }
         return retrieved
     }
@@ -29,8 +30,6 @@ extension RetrievalSettings {
         return own.name.map { "\($0) \(format)" } ?? format
     }
 
-    private var isDescribed: Bool { placeholder != nil || measures.contains { $0 != .frames } }
-
     /// The members and columns that descriptions add to a record.
     var describedNames: [String] { (placeholder == nil ? [] : ["placeholder"]) + measures.map(\.rawValue) }
 
@@ -44,18 +43,18 @@ extension RetrievalSettings {
     }
 
     /// Returns the description in a result; nil if there is none, or it cannot be read.
-    private func description(in result: PrefetchResult) -> ImageDescription? {
+    private func description(in result: PrefetchResult) -> DescribedValues? {
         guard case .success(let image) = result.image else { return nil }
         return value { () throws(KingfisherError) in try image.loadData() }
     }
 
-    func description(of variant: Int, in images: [RetrieveImageResult]) -> ImageDescription? {
+    func description(of variant: Int, in images: [RetrieveImageResult]) -> DescribedValues? {
         let index = form(of: variant)
         guard images.indices.contains(index) else { return nil }
         return value { () throws(KingfisherError) in try images[index].loadData() }
     }
 
-    func description(of variant: Int, in files: [StoredFile]) -> ImageDescription? {
+    func description(of variant: Int, in files: [StoredFile]) -> DescribedValues? {
         let index = form(of: variant)
         guard files.indices.contains(index) else { return nil }
         return value { () throws(KingfisherError) in try files[index].readAll() }
@@ -64,30 +63,33 @@ extension RetrievalSettings {
     /// The place of a variant's description in `retrieved`.
     private func form(of variant: Int) -> Int { variants.count + variants[variant].picture }
 
-    private func value(_ read: () throws(KingfisherError) -> [UInt8]) -> ImageDescription? {
+    private func value(_ read: () throws(KingfisherError) -> [UInt8]) -> DescribedValues? {
         // The image itself is there: a description that has just been evicted is no failure.
         do throws(KingfisherError) { return DescriptionSerializer.description(in: try read()) } catch { return nil }
     }
 }
 
 extension ImageMeasure {
-    static func all(of description: ImageDescription) -> StrictJSON {
-        let own = allCases.filter { $0 != .frames }
-        return .object(own.map { .init(name: $0.rawValue, value: $0.value(of: description, frames: nil)) })
+    /// Returns the figures that a description has.
+    static func all(of description: DescribedValues) -> StrictJSON {
+        let known = allCases.map { StrictJSON.Member(name: $0.rawValue, value: $0.value(of: description, frames: nil)) }
+        return .object(known.filter { $0.value != .null })
     }
 
     /// Returns the figure as JSON; null when it is not known.
-    func value(of description: ImageDescription?, frames: Int?) -> StrictJSON {
+    func value(of description: DescribedValues?, frames: Int?) -> StrictJSON {
         if self == .frames { return frames.map { .number("\($0)") } ?? .null }
         guard let description else { return .null }
-        return switch self {
-        case .dhash: .string(description.dhashText)
-        case .entropy: .number("\(description.entropy)")
-        case .mean: .number("\(description.mean)")
-        case .sharpness: .number("\(description.sharpness)")
-        case .color: .string(description.color)
-        case .transparent: .bool(description.isTransparent)
-        case .frames: .null
-        }
+        let value: StrictJSON? =
+            switch self {
+            case .dhash: .string(ImageDescription.text(ofHash: description.dhash))
+            case .entropy: description.figures.map { .number("\($0.entropy)") }
+            case .mean: description.figures.map { .number("\($0.mean)") }
+            case .sharpness: description.figures.map { .number("\($0.sharpness)") }
+            case .color: description.pixels.map { .string($0.color) }
+            case .transparent: description.pixels.map { .bool($0.isTransparent) }
+            case .frames: nil
+            }
+        return value ?? .null
     }
 }

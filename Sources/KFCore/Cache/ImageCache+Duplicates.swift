@@ -82,7 +82,7 @@ extension ImageCache {
             // Earlier versions wrote the hash to the file alone.
             let hash =
                 HeaderLines(entry.freshness).dhash
-                ?? CachedEntry(entry, path: storage.path(of: entry), now: now).imageDescription?.dhash
+                ?? CachedEntry(entry, path: storage.path(of: entry), now: now).describedValues?.dhash
             guard let hash else { return }
             found.withLock {
                 guard $0.sources.insert(entry.key.key.hashValue).inserted else { return }

@@ -2,13 +2,13 @@ import KFPipeline
 import KFTerms
 
 extension KingfisherOptions {
-    /// The options for the description of the image that these options retrieve: a small entry of the cache, made in the
-    /// same pass over the bytes.
-    package var describing: KingfisherOptions {
+    /// Returns the options for the description of the image that these options retrieve: a small entry of the cache, made
+    /// of the same bytes.
+    package func describing(_ level: DescriptionLevel) -> KingfisherOptions {
         var options = self
-        options.processor = processor.append(another: ImageDescription.reduction)
+        options.processor = processor.append(another: DescribingImageProcessor(level))
         options.cacheSerializer = DescriptionSerializer()
-        options.lateSteps += ImageDescription.reduction.steps.count
+        options.lateSteps += 1
         return options
     }
 }
@@ -19,8 +19,8 @@ extension KingfisherManager {
     public func describeImage(
         with source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> ImageDescription {
-        let file = try await retrieveImage(with: source, options: options.describing).loadData()
-        guard let description = DescriptionSerializer.description(in: file) else {
+        let file = try await retrieveImage(with: source, options: options.describing(.thumbhash)).loadData()
+        guard let description = DescriptionSerializer.description(in: file).flatMap(ImageDescription.init) else {
             throw .cacheError(reason: .imageNotExisting(key: source.cacheKey))
         }
         return description

@@ -24,8 +24,6 @@ public struct Image: Sendable, Equatable {
     public var iccProfile: [UInt8]?
     /// The code points of an HDR picture without a profile, which AVIF can store; nil for any other.
     var codePoints: CodePoints?
-    /// The average of the picture that this one was reduced from, to be measured; nil for any other.
-    var average: AverageColor?
     /// The EXIF and XMP of the file. Encoders write them when ``EncodeOptions/keepsMetadata`` is true.
     public var metadata: ImageMetadata?
     /// The faults of the file that cost no pixel, and the parts of it that were left out.
@@ -64,7 +62,6 @@ public struct Image: Sendable, Equatable {
     /// Returns the image with `change` applied to every frame's bitmap; the results must have one size.
     public func mapBitmaps(_ change: (Bitmap) throws(ImagingError) -> Bitmap) throws(ImagingError) -> Image {
         var result = self
-        result.average = nil
         for index in frames.indices {
             let isSame = index > 0 && frames[index].bitmap.identity == frames[index - 1].bitmap.identity
             result.frames[index].bitmap =

@@ -1,19 +1,13 @@
 /// The average colour of all pixels of a picture in linear light, without its alpha. Pixels count as much as they are
 /// opaque.
 package struct AverageColor: Sendable, Equatable {
-    /// The average of the first frame; black when all pixels are transparent.
+    /// The average; black when all pixels are transparent.
     package let color: Color
     /// Whether every pixel is opaque.
     package let isOpaque: Bool
 
-    /// Takes the average of the picture that the image was reduced from, if it knows one, else that of its own pixels.
-    ///
     /// - Throws: `timeLimit`.
-    package init(of image: Image) throws(ImagingError) {
-        if let average = image.average { self = average } else { try self.init(image.bitmap) }
-    }
-
-    init(_ bitmap: Bitmap) throws(ImagingError) {
+    package init(_ bitmap: Bitmap) throws(ImagingError) {
         var sums = Sums()
         try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
             var pace = Pace()
@@ -41,8 +35,18 @@ package struct AverageColor: Sendable, Equatable {
             let (green, blue) = format.isGray ? (0, 0) : (1, 2)
             var sums = light
             Self.table.withUnsafeBufferPointer { table in
+                guard format.hasAlpha else {
+                    var (red, greens, blues) = (UInt64(0), UInt64(0), UInt64(0))
+                    for pixel in stride(from: row, to: row + channels * rows.width, by: channels) {
+                        red &+= table[byte(pixel[0])]
+                        greens &+= table[byte(pixel[green])]
+                        blues &+= table[byte(pixel[blue])]
+                    }
+                    sums &+= SIMD4(red, greens, blues, UInt64(truncatingIfNeeded: rows.width)) &* 255
+                    return
+                }
                 for pixel in stride(from: row, to: row + channels * rows.width, by: channels) {
-                    let alpha = format.hasAlpha ? UInt64(truncatingIfNeeded: byte(pixel[channels - 1])) : 255
+                    let alpha = UInt64(truncatingIfNeeded: byte(pixel[channels - 1]))
                     let (red, green) = (table[byte(pixel[0])], table[byte(pixel[green])])
                     sums &+= SIMD4(red, green, table[byte(pixel[blue])], 1) &* alpha
                 }

@@ -32,7 +32,7 @@ extension MetadataRemoval {
     }
 
     /// A chunk of its name and its content.
-    private static func pngChunk(_ named: [UInt8]) -> [UInt8] {
+    static func pngChunk(_ named: [UInt8]) -> [UInt8] {
         bigEndian(named.count - 4) + named + bigEndian(Int(kf_crc32(0, named, named.count)))
     }
 }

@@ -34,12 +34,21 @@ package protocol SizedDecoding: ImageProcessor {
     func targetSize(width: Int, height: Int, scaleFactor: Double) -> PixelSize
 }
 
+/// A processor that may decode bytes in a way of its own.
+package protocol OwnDecoding: ImageProcessor {
+    /// Whether the result would differ if the processor took an image that was decoded for others.
+    var decodesAlone: Bool { get }
+}
+
 extension ImageProcessor {
     /// Returns the size in pixels to which the processor decodes an image with this header; nil if it decodes all pixels.
     package func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize? {
         (self as? any SizedDecoding)?
             .targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
     }
+
+    /// Whether the processor has to be given the bytes, if it is the first step.
+    package var needsBytes: Bool { (self as? any OwnDecoding)?.decodesAlone ?? false }
 }
 
 extension ResizingImageProcessor: SizedDecoding {}

@@ -46,13 +46,15 @@ struct VariantMaker: Sendable {
     private func make() -> [Result<ProcessedImage, KingfisherError>] {
         let tree = VariantTree(retrievals.map(\.options.processor))
         let sized = tree.roots.filter { $0.processor is any SizedDecoding }
-        let others = tree.roots.filter { !($0.processor is any SizedDecoding) }
+        let alone = tree.roots.filter { $0.processor.needsBytes }
+        let others = tree.roots.filter { !($0.processor is any SizedDecoding || $0.processor.needsBytes) }
         var works: [@Sendable () -> [Made]] = []
         do throws(ImagingError) {
             works = try passes(over: sized).map { pass in { @Sendable in decode(pass) } }
         } catch {
             works = [{ sized.flatMap { failures(of: $0, error) } }]
         }
+        works += alone.map { root in { @Sendable in run(root, .data(bytes), .zero) } }
         if !others.isEmpty { works.append { decodeWhole(for: others) } }
         let made = inParallel(works)
         return retrievals.indices.map { index in

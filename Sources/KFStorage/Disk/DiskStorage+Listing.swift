@@ -41,7 +41,7 @@ extension DiskStorage {
         }
     }
 
-    /// Calls `body` with the entries whose identifiers end in these steps, in the order of their rows.
+    /// Calls `body` with the entries whose identifiers end in steps of this GLOB pattern, in the order of their rows.
     package func eachEntry(identifierEnd: String, _ body: @Sendable (Entry) -> Void) throws(StorageError) {
         var filter = EntryFilter()
         filter.identifierEnd = identifierEnd

@@ -10,7 +10,7 @@ package struct EntryFilter: Sendable, Equatable {
     package var keys: KeyChoice?
     /// The identifier of a processor; empty selects originals.
     package var identifier: String?
-    /// The last steps of the identifier, which is more than they are. They hold no `*`, `?` and `[`.
+    /// A GLOB pattern of the last steps of the identifier, each behind `|>`.
     package var identifierEnd: String?
     /// A pattern for `|>` and the identifiers that do not match.
     package var hiddenIdentifiers: String?

@@ -20,7 +20,7 @@ public enum ImagePlaceholder: String, Sendable, CaseIterable {
         case .thumbhash:
             let small = try Self.reduction.process(.image(image.firstFrame), options: .init())
             return Base64.encode(try ThumbHash.bytes(of: small.bitmap))
-        case .color: return String(try AverageColor(of: image).color.hexadecimal.prefix(7))
+        case .color: return String(try AverageColor(image.bitmap).color.hexadecimal.prefix(7))
         }
     }
 }

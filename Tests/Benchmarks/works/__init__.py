@@ -1,7 +1,7 @@
 """The works that kf is measured by: each a function that takes a `Bench` and gives results."""
 
-from . import cached, clean, dns, downloaders, hosts, instructions, large_body, many, memory, photos, prefetch
-from . import processing, remote, site
+from . import cached, clean, dns, downloaders, hosts, instructions, large_body, many, measures, memory, photos
+from . import prefetch, processing, remote, site
 
 WORKS = {
     "hit": cached.hit,
@@ -23,6 +23,7 @@ WORKS = {
     "large": photos.large,
     "avif": photos.avif,
     "blur": photos.blur,
+    "measures": measures.measures,
     "site": site.site,
     "stat": many.million,
 }

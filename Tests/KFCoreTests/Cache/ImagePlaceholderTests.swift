@@ -49,19 +49,53 @@ struct ImagePlaceholderTests {
     @Test("A description is read from its own file alone")
     func file() throws {
         let image = try picture(300, 200) { x, y in [UInt8(x * 7 % 256), UInt8(y), 90, 255] }
-        let (bytes, format) = try DescriptionSerializer().data(for: image, original: .jpeg)
+        let pixel = try DescribingImageProcessor(.thumbhash).process(.image(image), options: .init())
+        let (bytes, format) = try DescriptionSerializer().data(for: pixel, original: .jpeg)
         #expect(format == .png && bytes.count < 400)
-        #expect(try DescriptionSerializer.description(in: bytes) == ImageDescription(of: image))
+        let values = try #require(DescriptionSerializer.description(in: bytes))
+        #expect(try ImageDescription(values) == ImageDescription(of: image))
         #expect(try ImageDecoder.decode(bytes).width == 1)
         let whole = "description=\"00ff00ff00ff00ff 1.5 2.5 3.5 false #aabbcc AAAA\""
-        #expect(DescriptionSerializer.description(in: Array(whole.utf8))?.dhashText == "00ff00ff00ff00ff")
+        #expect(DescriptionSerializer.description(in: Array(whole.utf8))?.thumbhash == "AAAA")
+        let hash = "description=\"00ff00ff00ff00ff\""
+        #expect(DescriptionSerializer.description(in: Array(hash.utf8))?.dhash == 0x00ff_00ff_00ff_00ff)
         for text in [
             "", "description=", "description=\"<script>\"", whole.replacing("2.5", with: "nan"),
-            whole.replacing("AAAA", with: "<b>"), whole.replacing("#aabbcc", with: "\\\""),
+            whole.replacing("AAAA", with: "<b>"), whole.replacing(" AAAA", with: " AAAA AAAA"),
+            hash.replacing("ff\"", with: "ff 1.5\""), whole.replacing("#aabbcc", with: "\\\""),
             String(repeating: whole, count: 30),
         ] {
             #expect(DescriptionSerializer.description(in: Array(text.utf8)) == nil, "\(text)")
         }
+    }
+
+    @Test(
+        "A hash of few pixels is that of all pixels but for two bits",
+        .enabled(if: Corpora.has("photos"), "\(Corpora.absence)"))
+    func hashes() throws {
+        let files = Corpora.files("photos").filter { $0.path.hasSuffix("g") }
+        var (near, compared) = (0, 0)
+        for file in files {
+            let photo = try ImageDecoder.decode([UInt8](try Data(contentsOf: file)))
+            for side in [2048, 640, 200, 64] {
+                let small = try DownsamplingImageProcessor(width: Double(side), height: Double(side))
+                    .process(.image(photo), options: .init())
+                let bytes = try ImageEncoder.encode(small, as: .jpeg)
+                let hashes = try [DescriptionLevel.dhash, .luma, .color].map { level in
+                    let pixel = try DescribingImageProcessor(level).process(.data(bytes), options: .init())
+                    let file = try DescriptionSerializer().data(for: pixel, original: .jpeg).bytes
+                    return try #require(DescriptionSerializer.description(in: file)).dhash
+                }
+                let whole = try ImageDescription(of: ImageDecoder.decode(bytes)).dhash
+                #expect(hashes[2] == whole)
+                for hash in hashes.prefix(2) {
+                    compared += 1
+                    if (hash ^ whole).nonzeroBitCount <= 2 { near += 1 }
+                }
+            }
+        }
+        #expect(compared > 20)
+        #expect(Double(near) >= 0.95 * Double(compared), "\(near) of \(compared)")
     }
 
     @Test("Measures follow their definitions")

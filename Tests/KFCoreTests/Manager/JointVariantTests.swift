@@ -154,7 +154,7 @@ struct JointVariantTests {
         let layer = MemoryLayer()
         let fixture = try ManagerFixture(transport: transport, caching: { if hasRemote { $0.remotes = [layer] } })
         let options = ManagerFixture.options()
-        let prefetcher = ImagePrefetcher(manager: fixture.manager, forms: [options, options.describing])
+        let prefetcher = ImagePrefetcher(manager: fixture.manager, forms: [options, options.describing(.color)])
         var attempts: [Int] = []
         let report = await prefetcher.prefetch([.network(try RequestURL(Self.url))]) { outcome, _ in
             attempts.append(outcome.attempts)
@@ -168,7 +168,7 @@ struct JointVariantTests {
         let fixture = try ManagerFixture(transport: transport, caching: { if hasRemote { $0.remotes = [layer] } })
         let pin = try #require(ContentHash("sha256:" + String(repeating: "0", count: 64)))
         let options = ManagerFixture.options { $0.expectedHash = pin }
-        for result in try await get(fixture, [options, options.describing]) {
+        for result in try await get(fixture, [options, options.describing(.color)]) {
             #expect(throws: KingfisherError.self) { try result.get() }
         }
         #expect(transport.requests.count == 1)
@@ -179,7 +179,7 @@ struct JointVariantTests {
         let (transport, layer) = (ScriptedTransport(picture), MemoryLayer())
         let fixture = try ManagerFixture(transport: transport, caching: { if hasRemote { $0.remotes = [layer] } })
         let options = ManagerFixture.options()
-        let prefetcher = ImagePrefetcher(manager: fixture.manager, forms: [options, options.describing])
+        let prefetcher = ImagePrefetcher(manager: fixture.manager, forms: [options, options.describing(.color)])
         var attempts: [Int] = []
         let report = await prefetcher.prefetch([.network(try RequestURL(Self.url))]) { outcome, _ in
             attempts.append(outcome.attempts)
