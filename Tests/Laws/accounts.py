@@ -80,7 +80,8 @@ def counts(seen, run, total):
     items = {}
     for row in run.rows:
         items.setdefault((row.get("source"), row.get("line")), []).append(row["status"])
-    names = {"failed": "failed", "filtered": "filtered", "opted_out": "opted_out", "cancelled": "cancelled",
+    names = {"failed": "failed", "filtered": "filtered", "opted_out": "opted_out", "duplicates": "duplicate",
+             "cancelled": "cancelled",
              "not_tried": "not_tried", "exported": "exported", "derived": "derived", "revalidated": "revalidated",
              "fetched": "fetched"}
     several = any(len(set(states)) > 1 for states in items.values())

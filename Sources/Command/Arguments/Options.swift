@@ -86,7 +86,9 @@ extension Options {
         "prune-output", .output, .flag, excludes: [shards.name, shard.name], commandLineAlone: true,
         help: "Remove copies that an earlier such run wrote to --output-dir and this list does not name")
 
-    static let archives: [OptionSpec] = [shards.spec, shardSize.spec, captionColumn.spec]
+    static let archives: [OptionSpec] = [
+        shards.spec, shardSize.spec, captionColumn.spec, dropDuplicates.spec,
+    ]
 
     static let shards = Option<String?>(
         "shards", .output, value: "DIR", .one(.text(needs: "a directory")),
@@ -95,6 +97,11 @@ extension Options {
     static let shardSize = Option(
         "shard-size", .output, value: "N", .number(default: 10_000, .integer(in: 1...1_000_000)),
         help: "Items per archive of --shards, 1 to 1000000")
+    static let dropDuplicates = Option<Int?>(
+        "drop-duplicates", .output,
+        .choice({ ImageCache.duplicateDistances.map { "\($0)" } }, default: nil, nil) { Int($0) }, valueOptional: true,
+        help: "Leave images out of --shards that equal an earlier one, or differ in at most so many bits of their dhash"
+    )
     static let captionColumn = Option<String?>(
         "caption-column", .output, value: "NAME|N", .one(.text(needs: "a column")),
         help: "Column with the captions that --shards writes as .txt beside the images")

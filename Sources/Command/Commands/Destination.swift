@@ -19,6 +19,7 @@ enum Destination: Sendable {
             replaces: !(try arguments[Options.noClobber]), createsFolders: try arguments[Options.createDirs],
             safeNames: try arguments[Options.safeNames])
         let (file, directory) = try Self.places(arguments)
+        let dropsDuplicates = try Self.dropsDuplicates(arguments)
         if let shards = try arguments[Options.shards] {
             var part = try arguments[Options.shard]
             part?.criterion = try arguments[Options.shardBy]
@@ -30,12 +31,18 @@ enum Destination: Sendable {
             }
             configuration.createsFolders = options.createsFolders
             configuration.captionColumn = try arguments[Options.captionColumn]
-            configuration.isOrdered = try arguments[Options.ordered]
+            configuration.isOrdered = try arguments[Options.ordered] || dropsDuplicates
+            if dropsDuplicates {
+                configuration.duplicates = DuplicateSieve.text(distance: try arguments[Options.dropDuplicates])
+            }
             configuration.synchronizes = try arguments[Options.fsync]
             self = .shards(shards, configuration)
             return
         }
         if arguments.isOnCommandLine(Options.shardSize) { throw UsageError(message: "--shard-size needs --shards") }
+        if arguments.isOnCommandLine(Options.dropDuplicates) {
+            throw UsageError(message: "--drop-duplicates needs --shards")
+        }
         if arguments.isOnCommandLine(Options.captionColumn) {
             throw UsageError(message: "--caption-column needs --shards")
         }
@@ -73,6 +80,12 @@ enum Destination: Sendable {
                 message: "-o - would write an image to the terminal; use -o FILE, --show to look at it, or '| cat'")
         }
         self = .standardOutput
+    }
+
+    /// Whether duplicates are dropped, equal ones at least.
+    static func dropsDuplicates(_ arguments: ParsedArguments) throws(UsageError) -> Bool {
+        if arguments.isBare(Options.dropDuplicates) { return true }
+        return try arguments[Options.dropDuplicates] != nil
     }
 
     private static func places(_ arguments: ParsedArguments) throws(UsageError) -> (file: String?, directory: String?) {

@@ -131,7 +131,7 @@ struct ItemReport: Sendable {
                 "status",
                 "cached (prefetch: already in the cache), exported (in a whole archive of --shards), memory, disk (fetch: from a cache), derived (made from the "
                     + "cached original), revalidated (not modified at the origin), fetched, pinned (the cache had the locked bytes under another URL), remote (from a --remote), stale (expired, and the origin "
-                    + "failed or --offline), failed, filtered (by --min-size and the like), opted_out (with --respect-opt-out), cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
+                    + "failed or --offline), failed, filtered (by --min-size and the like), opted_out (with --respect-opt-out), duplicate (with --drop-duplicates), cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
             JSONField(
                 "fetch_reason",
@@ -200,7 +200,8 @@ struct ItemReport: Sendable {
                     + "and found, the hashes of an image that has changed."
             ) { $0.problem == nil ? nil : JSONObject(part: $0, ownFailure) },
             JSONField.ifPresent(
-                "left_out", "Of filtered and opted_out: what refused the image, or the header that opted out."
+                "left_out",
+                "Of filtered, opted_out and duplicate: what refused the image, the header that opted out, or the sample that is kept."
             ) { $0.leftOut },
             JSONField.ifPresent(
                 "columns",
@@ -266,6 +267,7 @@ struct ItemReport: Sendable {
         if isNotTried { return "not_tried" }
         if let error {
             if case .responseError(reason: .filtered) = error { return "filtered" }
+            if case .responseError(reason: .duplicate) = error { return "duplicate" }
             return error.isLeftOut ? "opted_out" : error.isCancellation ? "cancelled" : "failed"
         }
         if isExported { return "exported" }

@@ -25,10 +25,14 @@ extension PrefetchCommand {
         JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {
             $0.report.progress.remembered
         },
-        JSONField("filtered", "The numbers of items that a filter refused, and whose servers opted out.") {
+        JSONField(
+            "filtered",
+            "The numbers of items that a filter refused, whose servers opted out, and that --drop-duplicates left out."
+        ) {
             $0.report.progress.filtered
         },
         JSONField("opted_out", nil) { $0.report.progress.optedOut },
+        JSONField("duplicates", nil) { $0.report.progress.duplicates },
         JSONField(
             "cancelled",
             "The numbers of items that were cut off in their transfer, and that were not tried: a signal, --deadline or "
@@ -82,6 +86,7 @@ extension PrefetchCommand {
         parts.append("\(progress.failed) failed\(remembered)")
         if progress.filtered > 0 { parts.append("\(progress.filtered) filtered") }
         if progress.optedOut > 0 { parts.append("\(progress.optedOut) opted out") }
+        if progress.duplicates > 0 { parts.append(EntryText.count(progress.duplicates, "duplicate")) }
         if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
         if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
         if progress.written + progress.unchanged > 0 {

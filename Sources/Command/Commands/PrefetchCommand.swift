@@ -95,7 +95,7 @@ struct PrefetchCommand: Sendable {
         }
         let rows = try results.map { path throws(UsageError) in
             try ResultsFile(
-                path, lists: paths, format, measures: try arguments[Options.measure])
+                path, lists: paths, format, measures: try RetrievalSettings.measures(arguments))
         }
         if let results, let failures, AppendedFile.isSameFile(results, failures) {
             throw UsageError(message: "--results and --failures name the same file, \(results)")
@@ -220,6 +220,9 @@ struct PrefetchCommand: Sendable {
         configuration.grace = settings.grace
         if case .shards(let directory, var shards) = destination {
             shards.rowMembers = settings.describedNames
+            if shards.duplicates != nil {
+                configuration.sieve = DuplicateSieve(names: shards.names, distance: settings.duplicateDistance)
+            }
             configuration.exporter = ShardExporter(directory: directory, forms: settings.forms, configuration: shards) {
                 outcome, _ in reports(outcome).map { ShardExporter.Row(line: $0.row, member: $0.member) }
             }

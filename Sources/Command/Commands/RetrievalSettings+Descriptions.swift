@@ -30,6 +30,12 @@ extension RetrievalSettings {
         return own.name.map { "\($0) \(format)" } ?? format
     }
 
+    /// The figures that are asked for, with the hash by which duplicates are dropped.
+    static func measures(_ arguments: ParsedArguments) throws(UsageError) -> [ImageMeasure] {
+        let asked = try arguments[Options.measure]
+        return try arguments[Options.dropDuplicates] == nil || asked.contains(.dhash) ? asked : asked + [.dhash]
+    }
+
     /// The members and columns that descriptions add to a record.
     var describedNames: [String] { (placeholder == nil ? [] : ["placeholder"]) + measures.map(\.rawValue) }
 

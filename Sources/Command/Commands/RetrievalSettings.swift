@@ -29,6 +29,8 @@ struct RetrievalSettings: Sendable {
     private let onFailure: String?
     private let allowsFailures: Bool
     let isReadOnly: Bool
+    /// The bits of the hash in which duplicates may differ; nil if they are equal, or kept. The rows have the hash then.
+    let duplicateDistance: Int?
     /// The kind of placeholder that each image gets beside it.
     let placeholder: ImagePlaceholder?
     /// The figures of each image that are reported.
@@ -108,7 +110,8 @@ struct RetrievalSettings: Sendable {
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
         placeholder = try arguments[Options.placeholder]
-        measures = try arguments[Options.measure]
+        duplicateDistance = try arguments[Options.dropDuplicates]
+        measures = try Self.measures(arguments)
         onFailure = try arguments[Options.onFailure]
         allowsFailures = try arguments[Options.allowFailures]
     }

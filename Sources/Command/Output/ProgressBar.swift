@@ -214,7 +214,7 @@ struct ProgressFigures: Sendable {
         }
         if let wait { parts.append("waiting \(wait.seconds) s for \(Terminal.visible(wait.host))") }
         if progress.failed > 0 { parts.append("\(progress.failed) failed") }
-        let leftOut = progress.filtered + progress.optedOut
+        let leftOut = progress.filtered + progress.optedOut + progress.duplicates
         if leftOut > 0 { parts.append("\(leftOut) left out") }
         if let left { parts.append("\(left) left") }
         if let rate = itemRate.text { parts.append(rate) }

@@ -51,7 +51,7 @@ struct NearHashes {
     /// Returns the bits of a hash in the order of the bands: every fourth one, from one further on in each row of eight.
     ///
     /// Neighbours in a picture are alike, across and down, and a band of them would have few values.
-    private static func dealt(_ hash: UInt64) -> UInt64 {
+    static func dealt(_ hash: UInt64) -> UInt64 {
         (0..<64).reduce(0) { result, place in
             let (row, column) = (place % 16 / 2, place / 16 + place % 2 * 4)
             return result | (hash >> UInt64(row * 8 + (column + row) % 8) & 1) << UInt64(place)

@@ -35,6 +35,8 @@ public final class ImagePrefetcher: Sendable {
         package var fillsCache = true
         /// The exporter that writes a copy of every image; nil writes none. It serves one run.
         public var exporter: (any PrefetchExporter)?
+        /// What drops duplicates before they are exported; nil exports them.
+        package var sieve: DuplicateSieve?
         /// The lock that the images must match; nil for none. It serves one run, whose program calls
         /// ``LockedRun/finish(isWhole:)`` at the end.
         public var lock: LockedRun?
@@ -236,17 +238,30 @@ public final class ImagePrefetcher: Sendable {
         var flying = PrefetchFlights(manager, inbox)
         var timer: (end: ContinuousClock.Instant, task: Task<Void, Never>)?
         defer { timer?.task.cancel() }
+        var sieve = configuration.sieve
+        /// The number of items that the sieve has, or that are exported after it. They are in flight no longer: an earlier item,
+        /// for which they may wait, needs a place.
+        var sifted = 0
+        func export(_ outcomes: [PrefetchOutcome]) {
+            for outcome in outcomes {
+                WorkerPool.exporting.submit { [exporter = configuration.exporter] in
+                    inbox.post([.exported(exporter?.export(outcome) ?? outcome)])
+                }
+            }
+        }
         /// Counts the end of an item, and tells it.
         func end(_ outcome: consuming PrefetchOutcome) {
             configuration.lock?.note(outcome)
             run.count(outcome)
+            export(sieve?.pass(outcome) ?? [])
             each(.ended(outcome, run.progress))
         }
         /// Ends an item in flight. It is exported first if requested, unless it is retried, and exported then.
         func land(_ outcome: PrefetchOutcome?) {
             guard let outcome else { return }
-            if let exporter = configuration.exporter, !run.postpones(outcome), !run.setsAside(outcome) {
-                WorkerPool.exporting.submit { inbox.post([.exported(exporter.export(outcome))]) }
+            if configuration.exporter != nil, !run.postpones(outcome), !run.setsAside(outcome) {
+                if sieve == nil { return export([outcome]) }
+                WorkerPool.exporting.submit { inbox.post([.arrived(outcome, DuplicateSieve.Fingerprint(outcome))]) }
             } else if let last = run.land(outcome) {
                 end(last)
             }
@@ -266,6 +281,13 @@ public final class ImagePrefetcher: Sendable {
                 case .woken: timer = nil
                 case .ended(let images):
                     for image in images { land(flying.land(image)) }
+                case .arrived(let outcome, let fingerprint):
+                    guard let outcome = run.land(outcome) else { break }
+                    sifted += 1
+                    export(sieve?.take(outcome, fingerprint) ?? [])
+                case .exported(let outcome) where sieve != nil:
+                    sifted -= 1
+                    end(outcome)
                 case .exported(let outcome): if let outcome = run.land(outcome) { end(outcome) }
                 case .told(.finish(let reason)):
                     run.stop(reason)
@@ -298,7 +320,7 @@ public final class ImagePrefetcher: Sendable {
                 Task { inbox.post([.read(await block(of: input, tries: tries))]) }
             }
             each(.waiting)
-            if run.isOver { return }
+            if run.isOver, sifted == 0 { return }
             if let end = run.wake, timer.map({ end < $0.end }) ?? true {
                 timer?.task.cancel()
                 timer = (

@@ -9,6 +9,8 @@ final class PrefetchInbox: ImageRecipient {
         case read(PrefetchBlock)
         case lookedUp(PrefetchFindings)
         case ended([EndedImage])
+        /// It is to be exported, unless it is a duplicate.
+        case arrived(PrefetchOutcome, DuplicateSieve.Fingerprint?)
         case exported(PrefetchOutcome)
         case told(PrefetchOrder)
         /// The time has come to act again.

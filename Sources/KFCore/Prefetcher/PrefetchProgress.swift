@@ -14,6 +14,8 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var filtered = 0
     /// The number of items whose servers opted out. They have not failed.
     public var optedOut = 0
+    /// The number of items that are duplicates of earlier ones. They have not failed.
+    public var duplicates = 0
     /// The number of failed items whose failure was remembered, so that no request was made.
     public var remembered = 0
     /// The number of items that were brought into the cache, derived and revalidated ones included.
@@ -46,7 +48,7 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var fetched: Int { completed - derived - revalidated - remote }
 
     /// The number of items that have ended.
-    public var finished: Int { skipped + failed + filtered + optedOut + completed + cancelled + notTried }
+    public var finished: Int { skipped + failed + filtered + optedOut + duplicates + completed + cancelled + notTried }
 
     /// Counts the outcome of one item.
     mutating func add(_ outcome: PrefetchOutcome) {
@@ -63,6 +65,7 @@ public struct PrefetchProgress: Sendable, Equatable {
         } else if let error = outcome.error {
             if error.isCancellation { return cancelled += 1 }
             if case .responseError(reason: .filtered) = error { return filtered += 1 }
+            if case .responseError(reason: .duplicate) = error { return duplicates += 1 }
             if error.isLeftOut { return optedOut += 1 }
             failed += 1
             if error.isRemembered { remembered += 1 }

@@ -80,7 +80,11 @@ package final class ShardRows {
         case ("filtered", let detail?) where isMine:
             return .responseError(reason: .filtered(ImageMeasures(), detail: detail))
         case ("opted_out", let header?) where isMine: return .responseError(reason: .optedOut(header: header))
-        case ("failed", _), ("filtered", _), ("opted_out", _): break
+        case ("duplicate", let text?) where isMine:
+            let prefix = "a duplicate of "
+            guard text.hasPrefix(prefix) else { throw damaged("line \(line.line) names no sample that is kept") }
+            return .responseError(reason: .duplicate(of: String(text.dropFirst(prefix.count))))
+        case ("failed", _), ("filtered", _), ("opted_out", _), ("duplicate", _): break
         default: return nil
         }
         guard isMine, let error = row["error"], let code = error["code"]?.int,
@@ -90,18 +94,18 @@ package final class ShardRows {
     }
 
     /// The first eight bytes of a status without an image, with its quote.
-    private static let marks = ["\"failed\"", "\"filtere", "\"opted_o"].map { mark in
+    private static let marks = ["\"failed\"", "\"filtere", "\"opted_o", "\"duplica"].map { mark in
         mark.utf8.reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// Returns whether the bytes may have such a status.
     private static func mayHaveError(_ row: ArraySlice<UInt8>) -> Bool {
-        let (failed, filtered, optedOut) = (marks[0], marks[1], marks[2])
+        let (failed, filtered, optedOut, duplicate) = (marks[0], marks[1], marks[2], marks[3])
         return row.withUnsafeBytes { bytes in
             (0..<max(0, bytes.count - 7)).contains { index in
                 // Eight bytes are compared at once.
                 let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-                return word == failed || word == filtered || word == optedOut
+                return word == failed || word == filtered || word == optedOut || word == duplicate
             }
         }
     }

@@ -60,6 +60,8 @@ extension KingfisherError {
         case filtered(ImageMeasures, detail: String, secondsLeft: Int64? = nil)
         /// A response forbids the use of the image with this header (code 2013), see ``KingfisherOptions/optOut``.
         case optedOut(header: String, secondsLeft: Int64? = nil)
+        /// The image of a data set is equal to that of the sample with this key, or like it (code 2014).
+        case duplicate(of: String)
 
         var description: (code: Int, name: String, message: String) {
             switch self {
@@ -88,6 +90,7 @@ extension KingfisherError {
                 )
             case .filtered(_, let detail, _): (2012, "filtered", detail)
             case .optedOut(let header, _): (2013, "optedOut", header)
+            case .duplicate(let sample): (2014, "duplicate", "a duplicate of \(sample)")
             }
         }
     }

@@ -55,11 +55,12 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
         }
     }
 
-    /// Whether the image was left out: the filter refused it, or its server opted out. The command does not count that as
-    /// a failure.
+    /// Whether the image was left out: the filter refused it, its server opted out, or it is a duplicate. The command does not
+    /// count that as a failure.
     public var isLeftOut: Bool {
         switch self {
-        case .responseError(reason: .filtered), .responseError(reason: .optedOut): true
+        case .responseError(reason: .filtered), .responseError(reason: .optedOut), .responseError(reason: .duplicate):
+            true
         default: false
         }
     }

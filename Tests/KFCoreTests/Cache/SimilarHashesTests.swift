@@ -1,5 +1,6 @@
-import KFCore
 import Testing
+
+@testable import KFCore
 
 @Suite("Similar hashes")
 struct SimilarHashesTests {
@@ -29,6 +30,17 @@ struct SimilarHashesTests {
         }
         #expect(found.alike.map { $0.sorted() } == expected)
         #expect(found.equal.isEmpty)
+    }
+
+    @Test("The first near hash is that of a comparison with all", arguments: [0, 1, 3, 4, 7, 11])
+    func growing(distance: Int) {
+        let hashes = hashes(400)
+        var grown = GrowingHashes(distance: distance)
+        for (index, hash) in hashes.enumerated() {
+            let expected = hashes[..<index].firstIndex { ($0 ^ hash).nonzeroBitCount <= distance }
+            #expect(grown.first(near: hash) == expected)
+            grown.add(hash)
+        }
     }
 
     @Test("Equal contents count once among similar images, and flat pictures not at all")

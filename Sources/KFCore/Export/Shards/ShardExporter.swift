@@ -33,6 +33,9 @@ public final class ShardExporter: PrefetchExporter {
         /// Whether a shard waits until its bytes have reached the disk before it gets its name.
         public var synchronizes = false
 
+        /// The rule by which duplicates are dropped before they come here, a part of the data set's settings; nil for none.
+        package var duplicates: String?
+
         /// The members of rows that an option has asked for. They are a part of the data set's settings.
         public var rowMembers: [String] = []
 
@@ -54,7 +57,7 @@ public final class ShardExporter: PrefetchExporter {
     /// Returns the rows of an item that has ended, one for each form.
     ///
     /// A repeated run reads them back. A row with the `status` `failed` is a failure; it has the `sample`, and an `error`
-    /// with `code`, `reason` and `message`. One with `filtered` or `opted_out` was left out, as `left_out` says.
+    /// with `code`, `reason` and `message`. One with `filtered`, `opted_out` or `duplicate` was left out, as `left_out` says.
     public typealias Rows = @Sendable (PrefetchOutcome, ShardNames.Sample) -> [Row]
 
     /// The shard of the last visited item.
@@ -147,6 +150,7 @@ public final class ShardExporter: PrefetchExporter {
                 + (processing.isEmpty ? "none" : processing)
             lines.append(String(decoding: line.utf8.map { $0 == UInt8(ascii: "\n") ? 0x20 : $0 }, as: UTF8.self))
         }
+        if let duplicates = configuration.duplicates { lines.append(duplicates) }
         let members = configuration.rowMembers
         return members.isEmpty ? lines : lines + ["rows with \(members.joined(separator: ", "))"]
     }
@@ -228,9 +232,10 @@ public final class ShardExporter: PrefetchExporter {
         else { return outcome }
         let sample = configuration.names.sample(at: outcome.item.position)
         var images: [OpenShard.Image] = []
+        let isDropped = if case .responseError(reason: .duplicate)? = outcome.error { true } else { false }
         let ended = outcome.exported { image, form throws(KingfisherError) in
             // Behind the images are their descriptions, which the rows have.
-            if form < forms.count, image.storing.diskError == nil {
+            if form < forms.count, !isDropped, image.storing.diskError == nil {
                 images.append(self.image(sample.key, form, image.facts.format, try EncodedImage(image)))
             }
             return nil

@@ -10,7 +10,7 @@ struct ShardStatistics {
     private var downloads = 0
     private var processing = 0
 
-    private static let (success, filtered, optedOut) = ("success", "filtered", "opted_out")
+    private static let (success, filtered, optedOut, duplicate) = ("success", "filtered", "opted_out", "duplicate")
 
     mutating func add(_ error: KingfisherError?) {
         counts[Self.reason(error), default: 0] += 1
@@ -23,6 +23,7 @@ struct ShardStatistics {
         case nil: success
         case .responseError(reason: .filtered)?: filtered
         case .responseError(reason: .optedOut)?: optedOut
+        case .responseError(reason: .duplicate)?: duplicate
         case let error?: error.httpStatus.map { "HTTP \($0)" } ?? error.reasonName
         }
     }
@@ -34,6 +35,7 @@ struct ShardStatistics {
             ("count", number(counts.values.reduce(0, +))), ("successes", number(counts[Self.success] ?? 0)),
             ("failed_to_download", number(downloads)), ("failed_to_resize", number(processing)),
             ("filtered", number(counts[Self.filtered] ?? 0)), ("opted_out", number(counts[Self.optedOut] ?? 0)),
+            ("duplicates", number(counts[Self.duplicate] ?? 0)),
             ("duration", number(Double(now.since(start)) / 1000)),
             ("start_time", number(Double(start.milliseconds) / 1000)),
             ("end_time", number(Double(now.milliseconds) / 1000)),
