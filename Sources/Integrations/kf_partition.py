@@ -214,7 +214,7 @@ def map_frame(frame: Any, options: Sequence[str] = (), **settings: Any) -> Any:
 
 
 # The options with which rows and results do not correspond.
-_REFUSED = ("--shard", "--shard-by", "--shards", "--srcset", "--dry-run", "--input-format", "--url-column")
+_REFUSED = ("--shard", "--shards", "--srcset", "--dry-run", "--input-format", "--url-column")
 
 
 def _given(options: Sequence[str], *names: str) -> List[str]:

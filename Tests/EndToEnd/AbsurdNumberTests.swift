@@ -26,7 +26,7 @@ extension EndToEnd {
             ("fetch", "--scale-down", sizes), ("fetch", "--rate", ["", "/s", "/m", "/h", "/d"]),
             ("fetch", "--retry", [""]),
             ("fetch", "-j", [""]), ("fetch", "--max-per-host", [""]), ("fetch", "--quality", [""]),
-            ("fetch", "--max-pixels", [""]), ("fetch", "--scale", [""]), ("fetch", "--max-redirects", [""]),
+            ("fetch", "--max-pixels", [""]), ("fetch", "--max-redirects", [""]),
             ("prefetch", "--max-failures", ["", "%"]), ("prefetch", "--shard", ["/4", "/9223372036854775807"]),
             ("prefetch", "--url-column", [""]), ("prefetch", "--key-column", [""]), ("prefetch", "--rate", ["/s"]),
             ("prefetch", "--deadline", ["", "d"]), ("prefetch", "--grace", durations), ("cache ls", "--limit", [""]),

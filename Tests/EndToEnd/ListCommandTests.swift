@@ -218,8 +218,7 @@ extension EndToEnd {
             try kf.home.write("hosts.txt", lines.joined())
             for index in 0..<2 {
                 let result = try await kf.run(
-                    "prefetch", "hosts.txt", "--shard", "\(index)/2", "--shard-by", "host", "--user-agent",
-                    "worker-\(index)")
+                    "prefetch", "hosts.txt", "--shard", "\(index)/2,host", "--user-agent", "worker-\(index)")
                 #expect(result.status == 0, "\(result)")
             }
             #expect(server.requests.count == 60)
@@ -232,7 +231,7 @@ extension EndToEnd {
         @Test(
             "A meaningless option is refused",
             arguments: [
-                ["--shard-by", "host"], ["--shard-by", "size", "--shard", "0/2"], ["--shard", "3/3"], ["--shard", "1"],
+                ["--shard-by", "host"], ["--shard", "0/2,size"], ["--shard", "3/3"], ["--shard", "1"],
                 ["--shard", "-1/2"], ["--input-format", "xml"],
                 ["--max-failures", "-1"], ["--max-failures", "101%"], ["--rate", "0/s"], ["--rate", "5/y"],
                 ["--max-per-host", "0"], ["--deadline", "soon"], ["--url-column", "0"], ["--name", "{stem}{what}"],

@@ -350,22 +350,13 @@ import Testing
         #expect(try await way() == "disk")
     }
 
-    @Test("A scale multiplies the sizes of processors")
-    func scale() async throws {
-        let item = try await kf.run(
-            "fetch", FixturesDirectory.path("png/rgb.png"), "-p", "resize:8x8", "--scale",
-            "2", "--json"
-        ).items().first
-        #expect(item?.width == 16)
-    }
-
     @Test(
         "An invalid option value is a usage error",
         arguments: [
             ["-H", "NoColon"], ["-H", "Bad Name: 1"], ["-H", "X: a\nb"], ["-u", "ann"], ["--retry-delay", "often"],
             ["--max-redirects", "-1"], ["--max-bytes", "many"], ["--alternative", "ftp://h/a"],
             ["--cache-policy", "no"],
-            ["--stale-if-error", "long"], ["--max-time", "x"], ["--scale", "0"],
+            ["--stale-if-error", "long"], ["--max-time", "x"],
         ])
     func mistakes(_ arguments: [String]) async throws {
         let result = try await KFCommand().run(["fetch", "http://127.0.0.1:1/a.png"] + arguments)

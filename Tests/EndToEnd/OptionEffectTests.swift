@@ -39,7 +39,7 @@ extension EndToEnd {
             "NetworkOptionTests": [
                 "allow-failures", "cert", "cert-key", "limit-rate", "on-failure", "alternative", "cache-policy",
                 "cookie-jar", "deny-private", "expire", "header", "max-bytes",
-                "max-redirects", "proxy", "retry", "retry-delay", "revalidate", "scale", "stale-if-error",
+                "max-redirects", "proxy", "retry", "retry-delay", "revalidate", "stale-if-error",
                 "stale-while-revalidate", "user-agent",
             ],
             "NetworkFaultTests": ["timeout"],
@@ -52,7 +52,7 @@ extension EndToEnd {
             "AnnotationTests": ["annotations"],
             "MixedFolderTests": ["undecoded"],
             "ListCommandTests": [
-                "allow-local", "base-url", "print", "skip-invalid", "input-format", "shard", "shard-by", "url-column",
+                "allow-local", "base-url", "print", "skip-invalid", "input-format", "shard", "url-column",
             ],
             "StrangerListTests": ["headers-column", "key-column", "name-column", "process-column"],
             "PrefetchProgressTests": ["progress"],

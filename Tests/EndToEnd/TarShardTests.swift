@@ -233,8 +233,8 @@ extension EndToEnd {
             #expect(other.status == 3 && server.requests.count == 40, "\(other)")
             // Also of a part that has not begun, the partition must be that of the others.
             try FileManager.default.removeItem(at: kf.home.path("data/.kf-shards-2-of-3"))
-            for more in [["--shard-by", "host"], ["--shard-size", "5"]] {
-                let mixed = try await kf.run(["prefetch", "list"] + options + ["2/3"] + more)
+            for more in [["2/3,host"], ["2/3", "--shard-size", "5"]] {
+                let mixed = try await kf.run(["prefetch", "list"] + options + more)
                 #expect(mixed.status == 3 && mixed.errors.contains("was begun with"), "\(mixed)")
             }
             // A run that waits for its list holds the lock.

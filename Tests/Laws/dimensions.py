@@ -74,8 +74,7 @@ OPTIONS = {
     "--hash-column": option("--hash-column", COLUMNS, right="hash", wrong_spoils="wrong"),
     "--alt-column": option("--alt-column", {**COLUMNS, "--srcset": ("html",)}, alt="alt"),
     "--allow-local": switch("--allow-local"),
-    "--shard": option("--shard", {"sources": ("several",)}, first="0/2"),
-    "--shard-by": option("--shard-by", {"--shard": ("first",)}, host="host"),
+    "--shard": option("--shard", {"sources": ("several",)}, first="0/2", host="0/2,host"),
     "--results": option("--results", csv="rows.csv", jsonl="rows.jsonl"),
     "--ordered": switch("--ordered"),
     "--failures": option("--failures", file="failed"),
@@ -103,7 +102,6 @@ OPTIONS = {
     "--max-pixels": option("--max-pixels", few_spoils="100", many="10000"),
     "--max-memory": option("--max-memory", enough="64M"),
     "--max-process-time": option("--max-process-time", enough="20s"),
-    "--scale": option("--scale", {"--process": ("resize",)}, two="2"),
     "--scale-down": option("--scale-down", small="4K"),
     # Cache
     "--key": option("--key", named="picture"),
@@ -272,7 +270,7 @@ QUIET = {
     "--annotations", "--background", "--base-url", "--color", "--create-dirs", "--deadline", "--first-frame", "--fsync",
     "--http1.1", "--input-format", "--jobs",
     "--limit-rate", "--max-memory", "--max-per-host", "--max-process-time", "--max-time", "--ordered", "--progress", "--quality",
-    "--quiet", "--rate", "--remote-wait", "--retry-delay", "--safe-names", "--scale", "--shard-by", "--speed", "--srcset-sizes",
+    "--quiet", "--rate", "--remote-wait", "--retry-delay", "--safe-names", "--speed", "--srcset-sizes",
     "--srcset-url", "--srgb", "--timeout", "--user-agent", "--verbose", "then"}
 # What decides together where an image comes from, whether it is kept, and who may have it: these are taken three at a time.
 CORE = {

@@ -74,6 +74,7 @@ enum Hints {
     /// Options of the last release, and what says the same now.
     private static let gone = [
         "ignore-query": "--key-ignore '*'", "memory-only": "--store none", "opt-out-agent": "--respect-opt-out=NAME",
+        "scale": "a size of --process, such as resize:640x480", "shard-by": "--shard I/N,host",
     ]
 
     /// The ending of a message about an option that another one has replaced: `; it is --store none now`.

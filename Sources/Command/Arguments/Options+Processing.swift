@@ -110,9 +110,6 @@ extension Options {
     static let maxProcessTime = Option<Duration?>(
         "max-process-time", .processing, value: "TIME", .one(.duration), byDefault: "30s",
         help: "Refuse images that need more processor time; 0 is no limit")
-    static let scale = Option<Double?>(
-        "scale", .processing, value: "N", .one(.number(in: 0.01...100)), byDefault: "1",
-        help: "Factor for the sizes that processors are given, such as 2 for a high-density screen")
     static let scaleDown = Option<Int64?>(
         "scale-down", .processing, value: "BYTES", .one(.size),
         help: "Decode an image at a smaller size when its pixels would need more memory than this")

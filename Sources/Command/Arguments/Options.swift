@@ -112,7 +112,7 @@ extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
         hashColumn.spec, altColumn.spec,
-        baseURL.spec, allowLocal.spec, shard.spec, shardBy.spec, pruneOutput.spec, skipInvalidForPruning.spec,
+        baseURL.spec, allowLocal.spec, shard.spec, pruneOutput.spec, skipInvalidForPruning.spec,
         printed.spec, annotations.spec,
         prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
         maxFailures.spec,
@@ -145,16 +145,17 @@ extension Options {
         help: "Complete relative URLs of lists with this one, as a page would")
     static let allowLocal = Option("allow-local", .lists, .flag, help: "Accept paths and file: URLs from lists")
     static let shard = Option<ListShard?>(
-        "shard", .lists, value: "I/N",
-        .one("I/N with I from 0 to N-1, such as 0/4") { text in
-            let numbers = text.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
-            guard numbers.count == 2, let index = numbers[0], let count = numbers[1] else { return nil }
-            return ListShard(index: index, count: count)
+        "shard", .lists, value: "I/N[,host]",
+        .one("I/N with I from 0 to N-1, such as 0/4, or I/N,host") { text in
+            let parts = text.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
+            let numbers = parts[0].split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
+            guard numbers.count == 2, let index = numbers[0], let count = numbers[1],
+                let criterion = parts.count == 1 ? .key : ListShard.Criterion(rawValue: String(parts[1]))
+            else { return nil }
+            return ListShard(index: index, count: count, by: criterion)
         },
-        help: "Fetch only part I (0 to N-1) of the lists, to share them between N machines")
-    static let shardBy = Option<ListShard.Criterion>(
-        "shard-by", .lists, .choice(default: .key),
-        help: "What parts the lists: key gives equal parts, host gives each host to one machine")
+        help: "Fetch only part I (0 to N-1) of the lists, to share them between N machines: equal parts, or with ,host "
+            + "each host by one machine")
     /// The copies whose paths standard output has.
     enum Printed: String, CaseIterable { case all, written, none }
     static let printed = Option<Printed>(

@@ -51,7 +51,7 @@ enum CommandTable {
             "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",
             "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
             "kf prefetch products.csv --results results.csv --ordered",
-            "kf prefetch urls.txt --shard 0/4 --shard-by host --rate 20/s --deadline 10m",
+            "kf prefetch urls.txt --shard 0/4,host --rate 20/s --deadline 10m",
             "kf prefetch urls.txt --dry-run --check",
             "kf prefetch urls.txt --remote https://cache.example.com/team",
             "kf prefetch captions.tsv --shards data --shard-size 10000",

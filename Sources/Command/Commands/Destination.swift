@@ -21,10 +21,8 @@ enum Destination: Sendable {
         let (file, directory) = try Self.places(arguments)
         let dropsDuplicates = try Self.dropsDuplicates(arguments)
         if let shards = try arguments[Options.shards] {
-            var part = try arguments[Options.shard]
-            part?.criterion = try arguments[Options.shardBy]
             var configuration = ShardExporter.Configuration(
-                names: ShardNames(size: try arguments[Options.shardSize], part: part))
+                names: ShardNames(size: try arguments[Options.shardSize], part: try arguments[Options.shard]))
             let named = Dictionary(grouping: forms, by: \.variant).values
             if named.contains(where: { $0.count > 1 && $0.contains { $0.format == nil } }) {
                 throw UsageError(message: "with --shards, -f keep and another format could give two images one name")

@@ -74,10 +74,6 @@ struct PrefetchCommand: Sendable {
         options.baseURL = try arguments[Options.baseURL]
         options.allowsLocal = try arguments[Options.allowLocal]
         options.shard = try arguments[Options.shard]
-        if options.shard == nil, arguments.isOnCommandLine(Options.shardBy) {
-            throw UsageError(message: "--shard-by needs --shard")
-        }
-        options.shard?.criterion = try arguments[Options.shardBy]
         return options
     }
 

@@ -78,7 +78,6 @@ struct RetrievalSettings: Sendable {
         options.staleIfError = pulls ? .seconds(1 << 40) : try arguments[Options.staleIfError]
         options.negativeTimeToLive = try arguments[negativeTTL]
         options.retryFailed = try arguments[Options.retryFailed]
-        if let scale = try arguments[Options.scale] { options.scaleFactor = scale }
         try options.takeNetwork(arguments)
         try options.takeFilter(arguments)
         options.expectedHash = try arguments[Options.hash]
