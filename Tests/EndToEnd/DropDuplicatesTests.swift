@@ -109,7 +109,8 @@ extension EndToEnd {
             let server = try await server()
             let down = (0..<14).map { "http://127.0.0.1:1/\($0)" }
             try fixture.write(down + (0..<20).map { server.url("/\($0)") })
-            let run = try await kf.run(command + ["--shards", "data", "--drop-duplicates", "-j", "2", "--max-per-host", "2"])
+            let run = try await kf.run(
+                command + ["--shards", "data", "--drop-duplicates", "-j", "2", "--max-per-host", "2"])
             #expect(run.status == 1, "\(run)")
             let outcome = try await outcome("data")
             #expect(outcome.count { $0 == "failed" } == 14 && outcome.count { $0 == "kept" } == 20, "\(outcome)")
