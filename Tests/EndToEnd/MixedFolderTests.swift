@@ -50,6 +50,23 @@ extension EndToEnd {
             #expect(try files.map { try inode($0) } == before)
         }
 
+        @Test("A copied file has no placeholder and no measures")
+        func described() async throws {
+            let described = ["--placeholder", "color", "--measure", "dhash,frames", "--json"]
+            for options in [["-p", "resize:16x"], []] {
+                for _ in 0..<2 {
+                    let run = try await kf.run(
+                        ["fetch", "photos", "-P", "site", "--create-dirs", "--undecoded", "copy"] + options + described)
+                    #expect(run.status == 0, "\(run)")
+                    let items = try run.objects().filter { $0["source"] != nil }
+                    #expect(items.count == 3 && items.count { $0["placeholder"] is String } == 2, "\(run)")
+                    #expect(items.allSatisfy { $0["error"] is NSNull || $0["error"] == nil }, "\(run)")
+                }
+                let failed = try await kf.run(["fetch", "photos", "-P", "site"] + options + described)
+                #expect(failed.status == 1 && failed.errors.contains("logo.svg"), "\(failed)")
+            }
+        }
+
         @Test("What is not decoded fails without the option, also if it was copied before")
         func fails() async throws {
             #expect(try await site("--undecoded", "copy").status == 0)

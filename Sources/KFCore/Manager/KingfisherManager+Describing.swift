@@ -6,8 +6,9 @@ extension KingfisherOptions {
     /// of the same bytes.
     package func describing(_ level: DescriptionLevel) -> KingfisherOptions {
         var options = self
-        options.processor = processor.append(another: DescribingImageProcessor(level))
-        options.cacheSerializer = DescriptionSerializer()
+        let copies = cacheSerializer.copies(.svg)
+        options.processor = processor.append(another: DescribingImageProcessor(level, copiesUndecoded: copies))
+        options.cacheSerializer = DescriptionSerializer(copiesUndecoded: copies)
         options.lateSteps += 1
         return options
     }

@@ -13,6 +13,9 @@ package enum PixelFile {
     /// The name and the form of a chunk of text that is not compressed and of no language.
     private static let text = Array("iTXtXML:com.adobe.xmp\0\0\0\0\0".utf8)
 
+    /// Returns whether a file begins as a PNG.
+    package static func isPNG(_ file: [UInt8]) -> Bool { file.starts(with: start.prefix(8)) }
+
     /// Returns a file with this XMP. An encoder would spend more on its state than on the pixel.
     package static func png(xmp: [UInt8]) -> [UInt8] { start + MetadataRemoval.pngChunk(text + xmp) + end }
 }

@@ -6,10 +6,17 @@ import KFSystem
 /// Only the values live on, so that no picture is held while the description is stored.
 package struct DescribingImageProcessor: ImageProcessor, OwnDecoding {
     let level: DescriptionLevel
+    private let copiesUndecoded: Bool
 
-    package init(_ level: DescriptionLevel) { self.level = level }
+    /// With `copiesUndecoded`, the file of a format that is not decoded stands in place of its description, which has no
+    /// values; see `EncodeOptions`.
+    package init(_ level: DescriptionLevel, copiesUndecoded: Bool = false) {
+        (self.level, self.copiesUndecoded) = (level, copiesUndecoded)
+    }
 
-    package var identifier: String { "\(DescriptionSerializer.step)\(level.name)" }
+    package var identifier: String {
+        "\(DescriptionSerializer.step)\(level.name)\(copiesUndecoded ? ",undecoded=copy" : "")"
+    }
 
     /// The lower levels decode a JPEG at a reduced size.
     package var decodesAlone: Bool { level < .color }
@@ -40,7 +47,11 @@ package struct DescribingImageProcessor: ImageProcessor, OwnDecoding {
 /// As an image of its own, made from the original, a description is found, evicted, removed, verified and uploaded as all
 /// processed images are. The tables of the index need not change. Each level has an entry of its own.
 package struct DescriptionSerializer: CacheSerializer {
-    package init() {}
+    private let copiesUndecoded: Bool
+
+    package init(copiesUndecoded: Bool = false) { self.copiesUndecoded = copiesUndecoded }
+
+    package func copies(_ format: ImageFormat) -> Bool { copiesUndecoded && !format.isDecodable }
 
     /// The step of the processor, before the level.
     static let step = "sketch:"
@@ -80,7 +91,7 @@ package struct DescriptionSerializer: CacheSerializer {
 
     /// Returns the description in a file that this serializer wrote; nil for any other file.
     package static func description(in file: [UInt8]) -> DescribedValues? {
-        guard file.count < 1024, let start = file.firstRange(of: start.utf8)?.upperBound else { return nil }
+        guard file.count < 1024, PixelFile.isPNG(file), let start = file.firstRange(of: start.utf8)?.upperBound else { return nil }
         return DescribedValues(text: file[start...].prefix { $0 != UInt8(ascii: "\"") })
     }
 }
