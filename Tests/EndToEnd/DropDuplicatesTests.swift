@@ -60,7 +60,7 @@ extension EndToEnd {
         @Test("The first of equal and similar images is kept, whichever arrives first")
         func dropped() async throws {
             let server = try await server()
-            try fixture.write(Self.paths.map(server.url))
+            try fixture.write(Self.paths.map { server.url($0) })
             let equal = ["kept", "kept", "failed", "kept", "kept", "0", "1", "kept", "4"]
             // The pictures of the fixture differ in their bytes alone.
             let near = ["kept", "kept", "failed", "kept", "0", "0", "1", "1", "0"]
@@ -91,7 +91,7 @@ extension EndToEnd {
         @Test("A repeated run compares with the images of whole shards")
         func repeated() async throws {
             let server = try await server()
-            try fixture.write(Self.paths.map(server.url))
+            try fixture.write(Self.paths.map { server.url($0) })
             let command = command + ["--shards", "data", "--drop-duplicates", "4", "--results", "rows.csv"]
             #expect(try await kf.run(command).status == 1)
             let (before, archive) = (try await outcome("data"), try kf.contents("data/00001.tar"))

@@ -51,6 +51,7 @@ extension EndToEnd {
             "PruneOutputTests": ["prune-output"],
             "AnnotationTests": ["annotations"],
             "MixedFolderTests": ["undecoded"],
+            "DropDuplicatesTests": ["drop-duplicates"],
             "ListCommandTests": [
                 "allow-local", "base-url", "print", "skip-invalid", "input-format", "shard", "url-column",
             ],

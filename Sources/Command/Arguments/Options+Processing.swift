@@ -7,7 +7,7 @@ extension Options {
         firstFrame.spec,
         srgb.spec, keepMetadata.spec, stripMetadata.spec, lenient.spec, maxPixels.spec, maxMemory.spec,
         maxProcessTime.spec,
-        scale.spec, scaleDown.spec,
+        scaleDown.spec,
     ]
 
     static let variant = Option(

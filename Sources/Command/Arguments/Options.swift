@@ -100,8 +100,7 @@ extension Options {
     static let dropDuplicates = Option<Int?>(
         "drop-duplicates", .output,
         .choice({ ImageCache.duplicateDistances.map { "\($0)" } }, default: nil, nil) { Int($0) }, valueOptional: true,
-        help: "Leave images out of --shards that equal an earlier one, or differ in at most so many bits of their dhash"
-    )
+        help: "Leave out images that equal an earlier one, or differ in at most N bits of their dhash")
     static let captionColumn = Option<String?>(
         "caption-column", .output, value: "NAME|N", .one(.text(needs: "a column")),
         help: "Column with the captions that --shards writes as .txt beside the images")
@@ -154,8 +153,7 @@ extension Options {
             else { return nil }
             return ListShard(index: index, count: count, by: criterion)
         },
-        help: "Fetch only part I (0 to N-1) of the lists, to share them between N machines: equal parts, or with ,host "
-            + "each host by one machine")
+        help: "Fetch only part I (0 to N-1) of the lists: one of N equal parts; ,host leaves each host to one part")
     /// The copies whose paths standard output has.
     enum Printed: String, CaseIterable { case all, written, none }
     static let printed = Option<Printed>(

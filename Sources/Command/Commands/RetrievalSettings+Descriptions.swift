@@ -15,7 +15,7 @@ extension RetrievalSettings {
                 options.processor = options.processor.droppingLast()
                 options.lateSteps -= 1
             }
-            retrieved.append(options.describing(level))
+            retrieved.append(options.describing(level, copiesUndecoded: copiesUndecoded))
         }
         return retrieved
     }

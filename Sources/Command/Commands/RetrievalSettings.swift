@@ -35,6 +35,7 @@ struct RetrievalSettings: Sendable {
     let placeholder: ImagePlaceholder?
     /// The figures of each image that are reported.
     let measures: [ImageMeasure]
+    let copiesUndecoded: Bool
     private let lowerLayers: [String]
     private let remotes: RemoteSettings
     private let verifies: Bool
@@ -111,6 +112,7 @@ struct RetrievalSettings: Sendable {
         placeholder = try arguments[Options.placeholder]
         duplicateDistance = try arguments[Options.dropDuplicates]
         measures = try Self.measures(arguments)
+        copiesUndecoded = try arguments[Options.undecoded]
         onFailure = try arguments[Options.onFailure]
         allowsFailures = try arguments[Options.allowFailures]
     }

@@ -45,7 +45,8 @@ struct DescriptionTests {
             let fixture = try ManagerFixture(transport: ScriptedTransport(.init(body: photo)))
             let source = Source.network(try RequestURL("http://h/a.jpg"))
             let results = await fixture.manager.retrieveVariants(of: source, options: forms)
-            files.append(try await #require(results.last).get().loadData())
+            let last = try #require(results.last)
+            files.append(try last.get().loadData())
         }
         let values = try #require(DescriptionSerializer.description(in: files[0]))
         #expect(files[0] == files[1])

