@@ -91,7 +91,9 @@ package struct DescriptionSerializer: CacheSerializer {
 
     /// Returns the description in a file that this serializer wrote; nil for any other file.
     package static func description(in file: [UInt8]) -> DescribedValues? {
-        guard file.count < 1024, PixelFile.isPNG(file), let start = file.firstRange(of: start.utf8)?.upperBound else { return nil }
+        guard file.count < 1024, PixelFile.isPNG(file), let start = file.firstRange(of: start.utf8)?.upperBound else {
+            return nil
+        }
         return DescribedValues(text: file[start...].prefix { $0 != UInt8(ascii: "\"") })
     }
 }
