@@ -138,6 +138,8 @@ def requests(seen, run):
     if fails.startswith(("status:5", "status:429", "once:5", "once:429", "once:cut", "reset", "cut")) and says(
             "Faults", "Retried, twice by default"):
         most += retries
+    if fails == "once:429" and not retries and says("CommandLine", "Such an image waits without using a retry"):
+        most += 1
     if fails == "wrong-304" and says(
             "HTTPCaching", "is answered by one unconditional request, and so is one that names another validator"):
         most += 1

@@ -63,6 +63,8 @@ OPTIONS = {
     "--shards": option("--shards", dir="data"),
     "--shard-size": option("--shard-size", {"--shards": ("dir",)}, two="2"),
     "--caption-column": option("--caption-column", {**COLUMNS, "--shards": ("dir",)}, alt="alt"),
+    "--drop-duplicates": {
+        "equal": Value(("--drop-duplicates",), {"--shards": ("dir",)}), "near": Value(("--drop-duplicates=4",), {"--shards": ("dir",)})},
     # Lists
     "--input-format": option("--input-format", auto="auto"),
     "--base-url": {"origin": V("--base-url", "{origin}/lists/", command="prefetch pull")},

@@ -107,6 +107,8 @@ def rightful(case, word, is_explain):
         right |= ORIGIN
     if word == "request" and has_new_overlay(case):
         right |= ORIGIN
+    if "--drop-duplicates" in case and says("CommandLine", "It is fetched and cached like the others, and no failure."):
+        right |= {"duplicate"}
     return right
 
 

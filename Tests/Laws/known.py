@@ -1,9 +1,6 @@
 """What the laws find today and is not mended yet, each with its reason. A run counts it, and does not fail."""
 
 KNOWN = [
-    # A 429 uses up no retry, and the law counts it as one where there is none.
-    ("accounts", "the origin is asked too often (once:429)", {"answer": "once:429"}),
-    ("accounts", "attempts are too many", {"answer": "once:429"}),
     # Behind a redirect to another origin that wants a certificate, a 404 is asked for twice.
     ("accounts", "the origin is asked too often (status:404)", {"tls": "required", "url": "redirect-other"}),
     # A mirror that lacks an image is no answer that the run remembers.

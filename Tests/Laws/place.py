@@ -24,7 +24,7 @@ SECRETS = {
 
 SHAPES = {  # What makes images of an original.
     "--variant", "--widths", "--process", "--format", "--quality", "--speed", "--background", "--placeholder", "--measure",
-    "--first-frame", "--lenient", "--undecoded", "--srgb", "--keep-metadata", "--strip-metadata", "--scale", "--scale-down",
+    "--first-frame", "--lenient", "--undecoded", "--srgb", "--keep-metadata", "--strip-metadata", "--scale-down",
     "--process-column"}
 IDENTITY = {
     "--key", "--ignore-query", "--key-ignore", "--cache-policy", "--header", "--user", "--netrc", "--cookie-jar", "--cacert",

@@ -100,6 +100,8 @@ def is_settled(seen):
 def compare(seen, one, other):
     case, status, source = seen.case, other["status"], one["source"]
     may_change = (case.get("answer") or "").startswith(("once", "wrong")) or "--alternative" in case
+    if status == one["status"] == "duplicate":
+        return
     if status not in DELIVERED:
         if not (status == "failed" and (may_change or is_unstored(case) or may_ask(case) and case.get("answer"))):
             yield (f"what was {one['status']} is {status} in the second run",

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from articles import says
 from dimensions import COMMANDS
 from disk import Disk
 from pictures import Pictures
@@ -104,6 +105,10 @@ class Oracle:
         shapes = [name for name in case if name in SHAPES and name != "--process-column"]
         words = [word.replace(place.names()["overlay"] + "/mark.png", "mark.png") for word in place.words(shapes)]
         words = [word for word in words if word not in ("--cacert", "certificates/ca.pem")]
+        if case.get("--drop-duplicates") == "near" and "dhash" not in case.get("--measure", "") and says(
+                "CommandLine", "which adds `--measure dhash`"):
+            words = [word + ",dhash" if word == case.get("--measure") else word for word in words]
+            words += [] if "--measure" in case else ["--measure", "dhash"]
         column = ["--process", "flip:h"] if "--process-column" in case else []
         output = ["--output", "out." + {"webp": "webp", "file": "png"}.get(case.get("--output"), "bin")]
         if "--output" not in case:

@@ -200,12 +200,25 @@ extension Bitmap {
         _ input: UnsafePointer<Float>, _ width: Int, _ weights: LanczosWeights, _ count: Int,
         into output: UnsafeMutablePointer<Float>, _ line: UnsafeMutablePointer<Float>
     ) {
+        let taps = weights.taps
         for y in 0..<count {
-            line.update(repeating: 0, count: width)
-            for tap in 0..<weights.taps {
-                let weight = weights.weights[y * weights.taps + tap]
-                let row = input + (Int(weights.starts[y]) + tap) * width
-                for x in 0..<width { line[x] += weight * row[x] }
+            let (run, first) = (weights.weights + y * taps, input + Int(weights.starts[y]) * width)
+            var x = 0
+            // Sixteen columns stay in registers while all of their rows are added.
+            while x + 16 <= width {
+                var (left, right) = (SIMD8<Float>.zero, SIMD8<Float>.zero)
+                for tap in 0..<taps {
+                    let row = UnsafeRawPointer(first + tap * width + x)
+                    left += run[tap] * row.loadUnaligned(as: SIMD8<Float>.self)
+                    right += run[tap] * row.loadUnaligned(fromByteOffset: 32, as: SIMD8<Float>.self)
+                }
+                UnsafeMutableRawPointer(line + x).storeBytes(of: left, as: SIMD8<Float>.self)
+                UnsafeMutableRawPointer(line + x + 8).storeBytes(of: right, as: SIMD8<Float>.self)
+                x += 16
+            }
+            while x < width {
+                line[x] = (0..<taps).reduce(0) { $0 + run[$1] * first[$1 * width + x] }
+                x += 1
             }
             for x in 0..<width { output[x * count + y] = line[x] }
         }
