@@ -56,7 +56,7 @@ package final class OutputRecord: Sendable {
 
     /// Notes a line that names no source. An empty cell is none.
     package func noteInvalid(_ item: PrefetchItem) {
-        guard !skipsInvalid, !item.facts.isEmpty else { return }
+        guard !skipsInvalid, !item.isEmpty else { return }
         seen.withLock { $0.invalidLine = $0.invalidLine ?? "line \(item.line) of \(item.list)" }
     }
 

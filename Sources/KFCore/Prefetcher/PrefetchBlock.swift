@@ -45,7 +45,7 @@ struct PrefetchWish: Sendable {
         for item in items {
             do throws(KingfisherError) {
                 let source = try item.source.get()
-                var pin = item.facts.hash
+                var pin = item.hash
                 if pin == nil, let lock { pin = try lock.pin(of: source) }
                 var retrievals: [Retrieval] = []
                 retrievals.reserveCapacity(forms.count)
@@ -135,7 +135,7 @@ extension ImageCache.Sight {
 extension PrefetchItem {
     /// Returns the options for this image.
     func options(_ form: OptionsBox) -> OptionsBox {
-        guard facts.processor != nil || !facts.headers.isEmpty else { return form }
+        guard hasOwnOptions else { return form }
         return form.with { options in
             options.request.headers += headers
             if let processor { options.processor = options.processor.inserting(processor, before: options.lateSteps) }
