@@ -56,7 +56,7 @@ final class PrefetchInbox: ImageRecipient {
         }
     }
 
-    func take(_ ended: [EndedImage]) { post([.ended(ended)]) }
+    func ended(_ images: [EndedImage]) { post([.ended(images)]) }
 }
 
 /// The items in flight. Used by the run only.
@@ -89,7 +89,7 @@ struct PrefetchFlights {
             flights[slot] = (wishes[index].item, job)
             jobs.append(job)
         }
-        manager.start(jobs)
+        ImageJob.start(jobs)
     }
 
     /// Removes an ended item, and returns its outcome.

@@ -376,7 +376,7 @@ public final class ImageCache: Sendable {
     package func finishNow() {
         closeNow()
         guard let remotes = remoteStores.withLock({ $0 }) else { return }
-        remotes.finish()
+        remotes.close()
         let counts = remotes.log.takeUnwritten()
         guard !counts.isZero, let storage = alreadyOpen else { return }
         storage.note(counts)

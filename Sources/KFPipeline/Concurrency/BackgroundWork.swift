@@ -33,7 +33,7 @@ final class BackgroundWork: Sendable {
     }
 
     /// Waits until no work is left.
-    func finish() async {
+    func wait() async {
         await withUnsafeContinuation { continuation in
             let isOver = state.withLock { state in
                 if state.running > 0 { state.waiters.append(continuation) }

@@ -116,7 +116,7 @@ final class BodySink: TransferSink {
     var hasFile: Bool { state.withLock { $0.staged != nil } }
 
     /// Returns the body of a successful transfer.
-    func finish() throws(KingfisherError) -> PendingBytes {
+    func close() throws(KingfisherError) -> PendingBytes {
         do throws(StorageError) {
             return try state.withLock { state throws(StorageError) in
                 guard let staged = state.staged else { return .memory(state.bytes) }
@@ -236,8 +236,8 @@ struct BodyStore: Sendable {
         return limit > 0 ? min(16 << 20, max(1 << 20, limit / 8)) : .max
     }
 
-    /// Takes the partial body that an earlier transfer of the same request has left. Blocks.
-    func take(_ request: Digest) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {
+    /// Returns the partial body that an earlier transfer of the same request has left. Blocks.
+    func partial(of request: Digest) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {
         try cache.takePartial(for: key, request: request)
     }
 }

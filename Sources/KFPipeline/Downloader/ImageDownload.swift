@@ -106,7 +106,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         if resumes, let store, store.cache.mayHavePartials {
             store.cache.blocking.submit { [self] in
                 // If the partial body cannot be taken, the transfer starts from the first byte.
-                let partial = bestEffort { try store.take(order.terms.digest(of: order.url)) } ?? nil
+                let partial = bestEffort { try store.partial(of: order.terms.digest(of: order.url)) } ?? nil
                 site.start([transfer(request, partial)])
             }
             return nil
@@ -333,7 +333,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         _ sink: BodySink, _ url: RequestURL, _ facts: ResponseFacts
     ) throws(KingfisherError) -> (PendingBytes, ImageInspector.Findings) {
         do throws(KingfisherError) {
-            var bytes = try sink.finish()
+            var bytes = try sink.close()
             if let delegate {
                 let data = try bytes.load()
                 guard let changed = delegate.imageDownloader(didDownload: data, for: url) else {

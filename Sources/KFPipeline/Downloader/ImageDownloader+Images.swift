@@ -107,7 +107,7 @@ private final class DirectDownload: WorkWaiter {
         continuation?.resume(returning: outcome)
     }
 
-    func take(_ answer: WorkAnswer, _ turn: inout Turn) {
+    func arrived(_ answer: WorkAnswer, _ turn: inout Turn) {
         switch answer {
         case .download(.success(.image(let image))): process(image, &turn)
         case .download(.success(.refused(let error, _, _, _))): end(.failure(error))

@@ -2,21 +2,81 @@ import KFImaging
 import KFStorage
 import KFTerms
 
-/// The first stage: memory, then the disk. Blocks on files and the index.
-extension KingfisherManager {
-    /// Looks for the images on the look-up threads, 16 to a thread.
-    func lookUp(_ jobs: [ImageJob]) {
+/// The first stage: memory, then the disk.
+extension ImageJob {
+    /// Starts with one of the sources. A modifier without an identity runs first.
+    func start(with source: Source, _ request: RequestOptions) {
+        guard case .network(let resource) = source, !request.isPrepared else {
+            if state.withLock({ !$0.errors.isEmpty }) { place(source, request) }
+            return Self.start([self])
+        }
+        Task { [self] in
+            do throws(KingfisherError) {
+                place(source, try await request.prepared(for: resource.downloadURL))
+                Self.start([self])
+            } catch {
+                Turn.run { fail(error, &$0) }
+            }
+        }
+    }
+
+    private func place(_ source: Source, _ request: RequestOptions) {
+        var options = asked.options
+        options.request = request
+        let retrieval = Retrieval(source, OptionsBox(manager.identified(options)), manager.cache, pin: asked.pin)
+        let variants = askedVariants.map { asked in
+            var options = asked.options
+            options.request = request
+            return Retrieval(source, OptionsBox(manager.identified(options)), manager.cache, pin: asked.pin)
+        }
+        state.withLock { state in
+            state.retrieval = retrieval
+            state.variants = variants
+            (state.hasLooked, state.hasAskedRemotes, state.timesStored, state.retried) = (false, false, 0, 0)
+        }
+        enter(.looking)
+    }
+
+    /// Starts jobs: memory hits end, known misses are fetched, and the others are looked up on disk.
+    package static func start(_ jobs: [ImageJob]) {
+        var unknown: [ImageJob] = []
+        Turn.run { turn in
+            for job in jobs where !job.isCancelled {
+                let retrieval = job.retrieval
+                // No alternative has what the overlay lacks.
+                if let problem = retrieval.options.overlayProblem, case .one = job.wanted {
+                    turn.end(job, .failure(problem))
+                    continue
+                }
+                switch (job.stage, job.wanted) {
+                case (.fetching, _): turn.jobs.append(job)
+                case (_, .several): unknown.append(job)
+                case (_, .one) where !retrieval.isForced:
+                    if let image = retrieval.inMemory {
+                        turn.end(job, .success(retrieval.result(image, asked: job.asked)))
+                    } else {
+                        unknown.append(job)
+                    }
+                default: unknown.append(job)
+                }
+            }
+            look(unknown)
+        }
+    }
+
+    /// Looks for the images of jobs on the look-up threads, 16 to a thread, which block on files and the index.
+    static func look(_ jobs: [ImageJob]) {
         var rest = jobs[...]
         while !rest.isEmpty {
-            let some = rest.prefix(Self.lookedUpTogether)
+            let some = rest.prefix(lookedUpTogether)
             rest = rest.dropFirst(some.count)
-            StoreWorkers.blocking.submit { [self] in
+            StoreWorkers.blocking.submit {
                 Turn.run { turn in
                     for job in some where !job.isCancelled {
                         do throws(KingfisherError) {
-                            try lookUp(job, &turn)
+                            try job.look(&turn)
                         } catch {
-                            fail(job, error, &turn)
+                            job.fail(error, &turn)
                         }
                     }
                 }
@@ -26,16 +86,16 @@ extension KingfisherManager {
 
     private static let lookedUpTogether = 16
 
-    private func lookUp(_ job: ImageJob, _ turn: inout Turn) throws(KingfisherError) {
-        if case .several(let retrievals) = job.wanted { return split(job, retrievals, &turn) }
-        let (before, isFirst, timesStored) = job.state.withLock { state in
+    private func look(_ turn: inout Turn) throws(KingfisherError) {
+        if case .several(let retrievals) = wanted { return split(retrievals, &turn) }
+        let (before, isFirst, timesStored) = state.withLock { state in
             let isForced = state.retrieval.options.forceRefresh
             defer { state.hasLooked = !isForced }
             return (state.retrieval, !state.hasLooked && !isForced, state.timesStored)
         }
-        let moment = job.downloader.work.moment
-        let (retrieval, sight, decision) = try before.look(asksRemotes: asksRemotes(job), isFirst: isFirst)
-        job.state.withLock { $0.retrieval = retrieval }
+        let moment = downloader.work.moment
+        let (retrieval, sight, decision) = try before.look(asksRemotes: asksRemotes, isFirst: isFirst)
+        state.withLock { $0.retrieval = retrieval }
         if isFirst, decision.isMiss { retrieval.cache.noteMiss() }
         var asking = Asking(answer: sight.answer)
         // After three rounds in which others stored an unusable entry, the image is fetched.
@@ -45,58 +105,69 @@ extension KingfisherManager {
         }
         switch decision {
         case .need: break
-        case .serveFromMemory(let image) where !job.makesVariants:
-            turn.end(job, .success(retrieval.result(image, asked: job.asked)))
-        case .serveFromMemory(let image): makeVariants(of: retrieval.result(image), job)
-        case .serve(let file) where !job.makesVariants:
+        case .serveFromMemory(let image) where !makesVariants:
+            turn.end(self, .success(retrieval.result(image, asked: asked)))
+        case .serveFromMemory(let image): makeVariants(of: retrieval.result(image))
+        case .serve(let file) where !makesVariants:
             file.cache.noteHit(file)
-            try remember(file, retrieval)
-            turn.end(job, .success(retrieval.result(file.way, file.file, asked: job.asked)))
+            try retrieval.remember(file)
+            turn.end(self, .success(retrieval.result(file.way, file.file, asked: asked)))
         case .serve(let file), .make(let file):
             file.cache.noteHit(file)
             derive(
-                job,
                 Derivation(
                     file: file.file, way: file.isElsewhere ? .pinned : .derived, keeps: !file.isElsewhere,
                     isHashed: retrieval.isHashed(file), removals: file.isBorrowed ? nil : file.removals))
         case .serveStale(let stale, renews: true):
-            serveWhileRevalidating(job, stale, .success(asking.after(stale)), &turn)
+            serveWhileRevalidating(stale, .success(asking.after(stale)), &turn)
         case .ask(let found, _):
             var stale = found
-            if stale == nil { stale = try job.staleVariant() }
+            if stale == nil { stale = try staleVariant() }
             if let stale { stale.cache.noteHit(stale) }
-            if job.enter(.fetching(asking.after(stale))) { turn.jobs.append(job) }
-        case .serveStale, .fail: try serveWithoutRequest(job, decision, &turn)
+            if enter(.fetching(asking.after(stale))) { turn.jobs.append(self) }
+        case .serveStale, .fail: try serveWithoutRequest(decision, &turn)
         }
     }
 
     /// Serves a stale image to a job that allows no fetch, or throws the error of the decision.
-    func serveWithoutRequest(
-        _ job: ImageJob, _ decision: Decision, _ turn: inout Turn
-    ) throws(KingfisherError) {
+    func serveWithoutRequest(_ decision: Decision, _ turn: inout Turn) throws(KingfisherError) {
         switch decision {
         case .serveStale(let stale, _):
-            serve(job, stale, .failure(job.retrieval.absence(stale.entry, now: job.retrieval.cache.now)), &turn)
+            serve(stale, .failure(retrieval.absence(stale.entry, now: retrieval.now)), &turn)
         case .fail(let error): throw error
         default: break
         }
     }
-
-    /// Stores a disk hit in memory, if the options use memory and it is not too large for that.
-    private func remember(_ found: FoundFile, _ retrieval: Retrieval) throws(KingfisherError) {
-        guard retrieval.usesMemory, found.file.size <= FileDescriptor.memoryLimit else { return }
-        let file = found.file
-        let expires = retrieval.options.cachePolicy == .http ? StorageExpiration.date(file.entry.expires) : nil
-        retrieval.cache.storeInMemory(
-            CachedImage(
-                bytes: try file.readAll(), facts: ImageFacts(file.entry), path: file.path,
-                selection: retrieval.selection(of: retrieval.isLocal ? nil : OriginFacts(file.entry))),
-            retrieval.target,
-            expiration: expires ?? retrieval.options.memoryCacheExpiration, unlessRemovedSince: found.removals)
-    }
 }
 
 extension Retrieval {
+    /// Returns the image that a look-up has found, if nothing is left to do for it.
+    func cachedImage(_ decision: Decision) throws(KingfisherError) -> RetrieveImageResult? {
+        switch decision {
+        case .serveFromMemory(let image): return result(image)
+        case .serve(let file):
+            file.cache.noteHit(file, waits: true)
+            return result(file.way, file.file)
+        case .serveStale(let file, renews: false)
+        where options.offline && file.entry.key == target:
+            return result(.stale, file.file)
+        case .fail(let error) where error.isLeftOut: throw error
+        default: return nil
+        }
+    }
+
+    /// Stores a disk hit in memory, if the options use memory and it is not too large for that.
+    func remember(_ found: FoundFile) throws(KingfisherError) {
+        guard usesMemory, found.file.size <= FileDescriptor.memoryLimit else { return }
+        let file = found.file
+        let expires = options.cachePolicy == .http ? StorageExpiration.date(file.entry.expires) : nil
+        cache.storeInMemory(
+            CachedImage(
+                bytes: try file.readAll(), facts: ImageFacts(file.entry), path: file.path,
+                selection: selection(of: isLocal ? nil : OriginFacts(file.entry))),
+            target, expiration: expires ?? options.memoryCacheExpiration, unlessRemovedSince: found.removals)
+    }
+
     /// Returns the result of a file. `asked` is the retrieval of the call, if it is another one.
     func result(_ way: RetrievalWay, _ file: CachedFile, asked: Retrieval? = nil) -> RetrieveImageResult {
         RetrieveImageResult(self, asked: asked ?? self, way, .file(file))
@@ -113,26 +184,5 @@ extension Retrieval {
     /// Returns the result of an image in memory.
     func result(_ cached: CachedImage, asked: Retrieval? = nil) -> RetrieveImageResult {
         RetrieveImageResult(self, asked: asked ?? self, .memory, .memory(cached, cache))
-    }
-}
-
-/// The shortest path: a memory hit needs no job, no task and no other thread.
-extension KingfisherManager {
-    /// Returns the image if memory has it exactly as requested. Nil decides nothing: the stages look for it then.
-    func imageInMemory(_ source: Source, _ options: KingfisherOptions) -> RetrieveImageResult? {
-        guard !options.forceRefresh, !options.revalidate, options.expectedHash == nil,
-            !options.notesOriginal, options.filter == nil, !Task.isCancelled,
-            options.request.isPrepared,
-            (options.downloader ?? downloader).authenticationChallengeResponder == nil
-        else { return nil }
-        let cache = options.targetCache ?? cache
-        let key = EntryKey(key: source.cacheKey(for: options.request), identifier: options.identifier)
-        // Only the stages can match an image that Vary restricts with the request.
-        guard let image = cache.imageInMemory(key, extending: options.memoryCacheAccessExtendingExpiration),
-            image.selection == nil
-        else { return nil }
-        return RetrieveImageResult(
-            named: source, key, ResultTerms(options.processing, options.cacheSerializer, options.imageModifier),
-            .memory(image, cache))
     }
 }

@@ -5,34 +5,29 @@ import KFSystem
 import KFTerms
 
 /// The remotes: asked before the source, and told of what came from it.
-extension KingfisherManager {
-    /// Returns whether the remotes are asked for the image of a job.
-    func asksRemotes(_ job: ImageJob) -> Bool {
-        let (hasAsked, retrieval) = job.state.withLock { ($0.hasAskedRemotes, $0.retrieval) }
-        return !hasAsked && asksRemotes(retrieval)
-    }
-
-    /// Returns whether a remote could be asked for the image now.
-    func asksRemotes(_ retrieval: Retrieval) -> Bool {
-        retrieval.originals.remotes.map { $0.isUp && retrieval.mayAskRemotes } ?? false
+extension ImageJob {
+    /// Whether the remotes are asked for the image.
+    var asksRemotes: Bool {
+        let (hasAsked, retrieval) = state.withLock { ($0.hasAskedRemotes, $0.retrieval) }
+        return !hasAsked && retrieval.asksRemotes
     }
 
     /// Asks the remotes for the images of jobs. Returns the jobs whose sources are to be asked.
-    func askRemotes(_ jobs: [ImageJob]) -> [ImageJob] {
+    static func askRemotes(_ jobs: [ImageJob]) -> [ImageJob] {
         guard jobs.contains(where: { $0.retrieval.originals.remotes != nil }) else { return jobs }
         var reads: [RemoteRead] = []
         var late: [any StoreWork] = []
         var others: [ImageJob] = []
         Turn.run { turn in
             for job in jobs where !job.isCancelled {
-                let asks = asksRemotes(job)
+                let asks = job.asksRemotes
                 let (hasAsked, retrieval) = job.state.withLock { state in
                     defer { state.hasAskedRemotes = true }
                     return (state.hasAskedRemotes, state.retrieval)
                 }
                 guard asks, let remotes = retrieval.originals.remotes else {
-                    if !hasAsked { noteNotAsked(retrieval, isForTarget: job.endsAfterRemotes) }
-                    if job.endsAfterRemotes { endAfterRemotes(job, &turn) } else { others.append(job) }
+                    if !hasAsked { retrieval.noteNotAsked(isForTarget: job.endsAfterRemotes) }
+                    if job.endsAfterRemotes { job.endAfterRemotes(&turn) } else { others.append(job) }
                     continue
                 }
                 let table = job.downloader.work
@@ -50,39 +45,27 @@ extension KingfisherManager {
         return others
     }
 
-    /// Counts or reports an image for which no remote is asked.
-    private func noteNotAsked(_ retrieval: Retrieval, isForTarget: Bool) {
-        guard let remotes = retrieval.originals.remotes else { return }
-        if retrieval.mayAskRemotes {
-            // They all rest or refuse.
-            if !isForTarget { remotes.log.count(\.misses) }
-        } else if case .network = retrieval.source, !retrieval.isShareable {
-            remotes.log.tellOnce(
-                "images whose request may identify a user (credentials, cookies, headers) are not shared with remotes")
-        }
-    }
-
     /// Continues a job that no remote has an image for.
-    func missed(_ job: ImageJob, _ turn: inout Turn) {
-        let retrieval = job.retrieval
-        if job.endsAfterRemotes { return endAfterRemotes(job, &turn) }
-        guard retrieval.options.onlyFromCache else { return turn.jobs.append(job) }
+    func missed(_ turn: inout Turn) {
+        let retrieval = self.retrieval
+        if endsAfterRemotes { return endAfterRemotes(&turn) }
+        guard retrieval.options.onlyFromCache else { return turn.jobs.append(self) }
         do throws(KingfisherError) {
-            let decision = retrieval.withoutRequest(job.asking.stale, cache.now)
-            try serveWithoutRequest(job, decision, &turn)
+            let decision = retrieval.withoutRequest(asking.stale, retrieval.now)
+            try serveWithoutRequest(decision, &turn)
         } catch {
-            fail(job, error, &turn)
+            fail(error, &turn)
         }
     }
 
-    private func endAfterRemotes(_ job: ImageJob, _ turn: inout Turn) {
-        turn.end(job, .failure(job.retrieval.absence(nil, now: cache.now)))
+    private func endAfterRemotes(_ turn: inout Turn) {
+        turn.end(self, .failure(retrieval.absence(nil, now: retrieval.now)))
     }
 
     // MARK: Uploads
 
     /// Uploads what a job has stored, if it came from its origin or was made here.
-    func share(_ ending: ImageEnding, _ job: ImageJob) {
+    func share(_ ending: ImageEnding) {
         let retrieval = ending.retrieval
         var isMade = !ending.parts.isEmpty
         if case .processed = ending.content { isMade = true }
@@ -95,7 +78,7 @@ extension KingfisherManager {
             let (url, reason) = response?.sharingBar ?? (retrieval.source.name, bar)
             return uploads.log.noteNotUploaded("\(url) \(reason); such images are not uploaded to remotes")
         }
-        let (replaces, members) = job.state.withLock { ($0.replacesInRemote, $0.membersInRemote) }
+        let (replaces, members) = state.withLock { ($0.replacesInRemote, $0.membersInRemote) }
         var terms = RemoteUpload.Terms(replaces: replaces)
         var orders = ending.orders
         switch ending.way {
@@ -111,7 +94,7 @@ extension KingfisherManager {
         }
         // Only the wanted images are shared among those that were confirmed with the stale entry.
         let confirmed = ending.renewals.dropFirst()
-        let wanted = confirmed.isEmpty ? [] : ([retrieval] + job.variants).map(\.target)
+        let wanted = confirmed.isEmpty ? [] : ([retrieval] + variants).map(\.target)
         let shared = orders.compactMap { order -> RemoteUpload? in
             guard case .success(let file?)? = order.outcome,
                 wanted.contains(file.entry.key) || !confirmed.contains(where: { $0 === order }), order.isToBeShared()
@@ -120,7 +103,7 @@ extension KingfisherManager {
             if file.entry.key.isOriginal { entry.unknown = members ?? [] }
             return RemoteUpload(entry, file, terms, to: uploads)
         }
-        uploads.add(shared, from: job.downloader)
+        uploads.add(shared, from: downloader)
     }
 }
 
@@ -138,6 +121,21 @@ extension Retrieval {
         !isForced && !options.fromMemoryCacheOrRefresh && !options.offline && !asksOrigin && isShareable
     }
 
+    /// Counts or reports an image for which no remote is asked.
+    fileprivate func noteNotAsked(isForTarget: Bool) {
+        guard let remotes = originals.remotes else { return }
+        if mayAskRemotes {
+            // They all rest or refuse.
+            if !isForTarget { remotes.log.count(\.misses) }
+        } else if case .network = source, !isShareable {
+            remotes.log.tellOnce(
+                "images whose request may identify a user (credentials, cookies, headers) are not shared with remotes")
+        }
+    }
+
+    /// Whether a remote could be asked for the image now.
+    var asksRemotes: Bool { originals.remotes.map { $0.isUp && mayAskRemotes } ?? false }
+
     /// Returns whether an entry of a remote is expired for this request.
     func isExpired(_ entry: RemoteEntry, at now: Timestamp) -> Bool {
         entry.isExpired(at: now) || (freshUntil(entry).map { $0 <= now } ?? false)
@@ -153,7 +151,7 @@ extension Retrieval {
     /// Returns the entry of a remote to use: the image itself, if it was made from the original that the remote has, or the
     /// original. `entries` correspond to `keysOnDisk`. An expired original is of use if its source can confirm it.
     package func choice(of entries: [RemoteEntry?]) -> (entry: RemoteEntry, key: EntryKey, isStale: Bool)? {
-        let now = cache.now
+        let now = self.now
         if entries.count == 2, let image = entries[0], !isExpired(image, at: now), let source = image.original,
             entries[1].map({ $0.object == source }) ?? true
         {

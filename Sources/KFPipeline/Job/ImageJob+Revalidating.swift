@@ -2,14 +2,14 @@ import KFStorage
 import KFTerms
 
 /// Stale images: their origin confirms them or sends new ones. If the origin is unavailable, a stale image may serve.
-extension KingfisherManager {
+extension ImageJob {
     /// Serves a stale image at once, and revalidates it in the background.
     func serveWhileRevalidating(
-        _ job: ImageJob, _ stale: FoundFile, _ otherwise: Result<Asking, KingfisherError>, _ turn: inout Turn
+        _ stale: FoundFile, _ otherwise: Result<Asking, KingfisherError>, _ turn: inout Turn
     ) {
-        let retrieval = job.retrieval
-        serve(job, stale, otherwise, &turn)
-        let isNew = revalidating.withLock { $0.insert(retrieval.target).inserted }
+        let retrieval = self.retrieval
+        serve(stale, otherwise, &turn)
+        let isNew = manager.revalidating.withLock { $0.insert(retrieval.target).inserted }
         guard isNew else { return }
         let again = retrieval.with { options in
             // The image has been delivered. A failure costs nothing, and the next retrieval revalidates again.
@@ -22,44 +22,42 @@ extension KingfisherManager {
             options.progressiveJPEG = nil
             options.request.onDataReceived = nil
         }
-        lookUp([ImageJob(self, again, job.wanted, for: RenewalEnd(self, retrieval.target), served: stale)])
+        Self.look([ImageJob(manager, again, wanted, for: RenewalEnd(manager, retrieval.target), served: stale)])
     }
 
-    func serve(
-        _ job: ImageJob, _ stale: FoundFile, _ otherwise: Result<Asking, KingfisherError>, _ turn: inout Turn
-    ) {
-        let retrieval = job.retrieval
-        if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(job, refusal, &turn) }
+    func serve(_ stale: FoundFile, _ otherwise: Result<Asking, KingfisherError>, _ turn: inout Turn) {
+        let retrieval = self.retrieval
+        if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(refusal, &turn) }
         // Without its origin, an expired image is here because a remote had it.
-        let isImported = retrieval.options.onlyFromCache && job.state.withLock { $0.membersInRemote != nil }
+        let isImported = retrieval.options.onlyFromCache && state.withLock { $0.membersInRemote != nil }
         let way: RetrievalWay = isImported ? .remote : .stale
-        if !job.makesVariants, stale.file.entry.key == retrieval.target {
-            return turn.end(job, .success(retrieval.result(way, stale.file, asked: job.asked)))
+        if !makesVariants, stale.file.entry.key == retrieval.target {
+            return turn.end(self, .success(retrieval.result(way, stale.file, asked: asked)))
         }
         // The result must not be stored, because it would count as fresh.
-        derive(job, Derivation(file: stale.file, way: way, keeps: false, otherwise: otherwise))
+        derive(Derivation(file: stale.file, way: way, keeps: false, otherwise: otherwise))
     }
 
     /// Renews the entries that the origin has confirmed with a 304. `renewals` has those of other jobs.
     func renew(
-        _ stale: FoundFile, _ asking: Asking, _ job: ImageJob, _ response: ResponseFacts, _ flight: FlightHold?,
+        _ stale: FoundFile, _ asking: Asking, _ response: ResponseFacts, _ flight: FlightHold?,
         in renewals: OrderBook, _ turn: inout Turn
     ) {
-        let retrieval = job.retrieval
+        let retrieval = self.retrieval
         let entry = stale.file.entry
-        let origin = OriginFacts(response, confirming: entry, retrieval, now: cache.now)
-        var renewal = retrieval.renewal(by: origin, now: cache.now)
+        let origin = OriginFacts(response, confirming: entry, retrieval, now: retrieval.now)
+        var renewal = retrieval.renewal(by: origin, now: retrieval.now)
         renewal.lastModified = response.lastModified
-        var ending = ImageEnding(retrieval, asked: job.asked, .revalidated, .file(stale.file), origin: origin)
+        var ending = ImageEnding(retrieval, asked: asked, .revalidated, .file(stale.file), origin: origin)
         ending.flight = flight
         ending.facts.response = response
-        ending.facts.attempts = job.attempts
+        ending.facts.attempts = attempts
         let place = stale.cache
         guard let storage = place.alreadyOpen, !storage.isReadOnly else {
-            return giveRenewed(job, ending, stale, nil, &turn)
+            return giveRenewed(ending, stale, nil, &turn)
         }
         do throws(KingfisherError) {
-            let keys = Set(([retrieval] + job.variants).flatMap(\.keysOnDisk)).subtracting([entry.key])
+            let keys = Set(([retrieval] + variants).flatMap(\.keysOnDisk)).subtracting([entry.key])
             var group: [StoreOrder] = []
             for entry in try place.entries(confirmedWith: entry, among: keys) {
                 var own = renewal
@@ -72,50 +70,48 @@ extension KingfisherManager {
             }
             ending.confirmed = asking
             turn.store(group, urgent: !retrieval.options.batchesStores)
-            job.wait(forStoresOf: ending, &turn)
+            wait(forStoresOf: ending, &turn)
         } catch {
-            giveRenewed(job, ending, stale, error, &turn)
+            giveRenewed(ending, stale, error, &turn)
         }
     }
 
     /// Repeats the request without its condition.
-    func askWhole(_ job: ImageJob, _ asking: Asking, _ turn: inout Turn) {
+    func askWhole(_ asking: Asking, _ turn: inout Turn) {
         var again = asking
         (again.isUnconditional, again.moment) = (true, nil)
-        if job.enter(.fetching(again)) { turn.jobs.append(job) }
+        if enter(.fetching(again)) { turn.jobs.append(self) }
     }
 
     /// Continues when the renewals have been written to the index, or have failed. The first one decides.
-    func conclude(_ ending: ImageEnding, confirming asking: Asking, _ job: ImageJob, _ turn: inout Turn) {
+    func conclude(_ ending: ImageEnding, confirming asking: Asking, _ turn: inout Turn) {
         guard let stale = asking.stale else { return }
         switch ending.renewals.first?.outcome {
         case .success(nil)?, nil:
             // The confirmed entry no longer exists.
-            askWhole(job, asking, &turn)
-        case .success(_?)?: giveRenewed(job, ending, stale, nil, &turn)
-        case .failure(let error)?: giveRenewed(job, ending, stale, error, &turn)
+            askWhole(asking, &turn)
+        case .success(_?)?: giveRenewed(ending, stale, nil, &turn)
+        case .failure(let error)?: giveRenewed(ending, stale, error, &turn)
         }
     }
 
     /// Delivers a confirmed image. If the renewal could not be written, the image is still right, and the result
     /// reports the error.
     private func giveRenewed(
-        _ job: ImageJob, _ ending: ImageEnding, _ stale: FoundFile, _ problem: KingfisherError?, _ turn: inout Turn
+        _ ending: ImageEnding, _ stale: FoundFile, _ problem: KingfisherError?, _ turn: inout Turn
     ) {
         let retrieval = ending.retrieval
         if let answers = retrieval.options.answers {
             answers.confirm(stale.entry.key)
             for case .success(let file?)? in ending.renewals.map(\.outcome) { answers.confirm(file.entry.key) }
         }
-        if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(job, refusal, &turn) }
-        if !job.makesVariants, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
+        if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(refusal, &turn) }
+        if !makesVariants, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
             var ending = ending
             if let problem { ending.facts.storing.disk = .failed(problem) }
-            return turn.end(job, .success(ending.result(.file(stale.file))))
+            return turn.end(self, .success(ending.result(.file(stale.file))))
         }
-        derive(
-            job,
-            Derivation(file: stale.file, way: .revalidated, response: ending.facts.response, problem: problem))
+        derive(Derivation(file: stale.file, way: .revalidated, response: ending.facts.response, problem: problem))
     }
 }
 
@@ -129,5 +125,5 @@ private final class RenewalEnd: ImageRecipient {
         self.key = key
     }
 
-    func take(_ ended: [EndedImage]) { manager.revalidating.withLock { _ = $0.remove(key) } }
+    func ended(_ images: [EndedImage]) { manager.revalidating.withLock { _ = $0.remove(key) } }
 }

@@ -3,43 +3,6 @@ import KFStorage
 import KFTerms
 import Synchronization
 
-extension KingfisherManager {
-    /// Retrieves several images of one source, in the order of the options. Each equals the result of `retrieveImage`
-    /// alone.
-    ///
-    /// The source is asked at most once for all images that would be asked for with the same request. Common decoding, and
-    /// the common first steps of the processors, are done once. The rest runs in parallel.
-    public func retrieveVariants(
-        of source: Source, options: [KingfisherOptions]
-    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        var results: [Result<RetrieveImageResult, KingfisherError>] = []
-        var retrievals: [Retrieval] = []
-        var places: [Int] = []
-        for options in options {
-            do throws(KingfisherError) {
-                retrievals.append(Retrieval(source, OptionsBox(try await prepared(options, for: source)), cache))
-                places.append(results.count)
-                results.append(.failure(.requestError(reason: .taskCancelled)))
-            } catch {
-                results.append(.failure(error))
-            }
-        }
-        if let first = retrievals.first {
-            let found = await self.results(of: first, .several(retrievals))
-            for (place, result) in zip(places, found) { results[place] = result.map(repairable) }
-        }
-        return results
-    }
-
-    /// Retrieves several images of one source with lists of options, which are added to the manager's
-    /// ``defaultOptions``.
-    public func retrieveVariants(
-        of source: some SourceConvertible, options: [KingfisherOptionsInfo]
-    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        await retrieveVariants(of: source.convertToSource(), options: options.map { self.options($0) })
-    }
-}
-
 /// The work that a look-up leaves for an image. Images of one original with equal wishes are fetched and made together.
 enum JointWish: Equatable {
     /// It is made from a cached original.
@@ -68,60 +31,58 @@ enum JointWish: Equatable {
 /// Each is looked up as one image is, and cached ones are taken as they are. Then come those that a remote has. Of the
 /// others, those that ask for the same original in the same way are fetched together, and those with the same decoding are
 /// made together.
-extension KingfisherManager {
-    /// Looks for the images of a job, and starts jobs for those that are not cached.
-    func split(_ job: ImageJob, _ retrievals: [Retrieval], _ turn: inout Turn) {
+extension ImageJob: ImageRecipient {
+    /// Looks for the images, and starts jobs for those that are not cached.
+    func split(_ retrievals: [Retrieval], _ turn: inout Turn) {
         var split = Split(retrievals.count)
         for (place, retrieval) in retrievals.enumerated() {
             do throws(KingfisherError) {
                 // No alternative has what the overlay lacks.
                 if let problem = retrieval.options.overlayProblem { throw problem }
-                let found = try retrieval.look(asksRemotes: asksRemotes(retrieval))
-                if let image = try cachedImage(found) {
+                let found = try retrieval.look(asksRemotes: retrieval.asksRemotes)
+                if let image = try found.retrieval.cachedImage(found.decision) {
                     split.results[place] = .success(image)
                 } else if let wish = JointWish(found) {
                     split.add(
                         place, wish, isStale: found.sight.file?.entry.key == found.retrieval.target, of: retrievals)
                 } else {
-                    split.add([place]) { ImageJob(self, retrieval, for: job, number: $0) }
+                    split.add([place]) { ImageJob(manager, retrieval, for: self, number: $0) }
                 }
             } catch {
                 split.results[place] = .failure(error)
             }
         }
-        cache.alreadyOpen?.writeReadsSoon()
-        for group in split.groups { split.start(group, of: retrievals, for: job) }
-        guard job.enter(.split(split)) else { return }
-        if split.jobs.isEmpty { land([], of: job, retrievals, &turn) } else { start(split.jobs) }
+        manager.cache.alreadyOpen?.writeReadsSoon()
+        for group in split.groups { split.start(group, of: retrievals, for: self) }
+        guard enter(.split(split)) else { return }
+        if split.jobs.isEmpty { ended([], of: retrievals, &turn) } else { Self.start(split.jobs) }
     }
 
     /// Takes the ends of a job's parts. The last one ends the job, unless images that no remote has are to be made.
-    fileprivate func land(_ ended: [EndedImage], of job: ImageJob, _ retrievals: [Retrieval], _ turn: inout Turn) {
-        let next = job.split { split, state -> [ImageJob]? in
-            for image in ended { split.take(image) }
+    private func ended(_ parts: [EndedImage], of retrievals: [Retrieval], _ turn: inout Turn) {
+        let next = split { split, state -> [ImageJob]? in
+            for image in parts { split.note(image) }
             guard split.open == 0 else { return nil }
             (split.jobs, split.places) = ([], [])
             for group in split.groups where !state.isCancelled {
-                split.add(together: group, where: split.missed.contains, of: retrievals, for: job)
+                split.add(together: group, where: split.missed.contains, of: retrievals, for: self)
             }
             split.missed = []
             return split.jobs
         }
-        for image in ended { job.inherit(from: image.job) }
+        for image in parts { inherit(from: image.job) }
         guard let next, let next else { return }
-        if !next.isEmpty { return start(next) }
-        let results = job.split { split, _ in
+        if !next.isEmpty { return Self.start(next) }
+        let results = split { split, _ in
             split.results.map { $0 ?? .failure(.requestError(reason: .taskCancelled)) }
         }
         guard let results, let first = results.first else { return }
-        job.state.withLock { $0.results = results }
-        turn.end(job, first)
+        state.withLock { $0.results = results }
+        turn.end(self, first)
     }
-}
 
-extension ImageJob: ImageRecipient {
-    package func take(_ ended: [EndedImage]) {
-        if case .several(let retrievals) = wanted { Turn.run { manager.land(ended, of: self, retrievals, &$0) } }
+    package func ended(_ images: [EndedImage]) {
+        if case .several(let retrievals) = wanted { Turn.run { ended(images, of: retrievals, &$0) } }
     }
 }
 

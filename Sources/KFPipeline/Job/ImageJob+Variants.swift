@@ -40,52 +40,52 @@ struct VariantOriginal: Sendable {
 }
 
 /// Making several images from the same bytes.
-extension KingfisherManager {
+extension ImageJob {
     /// Makes the images of a job from a body, whose own store is ordered first.
-    func makeVariants(of image: DownloadedImage, _ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn) {
+    func makeVariants(of image: DownloadedImage, _ ending: ImageEnding, _ turn: inout Turn) {
         var ending = ending
-        orderOriginal(of: image, &ending, job, &turn)
-        if let delegate = job.downloader.delegate, job.variants.contains(where: { $0.keepsBytes(of: image.format) }) {
+        orderOriginal(of: image, &ending, &turn)
+        if let delegate = downloader.delegate, variants.contains(where: { $0.keepsBytes(of: image.format) }) {
             image.tell(delegate, ending.retrieval.options.processing)
         }
-        makeVariants(ending, in: image.stores, job) { [stored = ending.original] () throws(KingfisherError) in
+        makeVariants(ending, in: image.stores) { [stored = ending.original] () throws(KingfisherError) in
             try VariantOriginal(image, stored: stored)
         }
     }
 
     /// Makes the images of a job from an original in memory.
-    func makeVariants(of original: RetrieveImageResult, _ job: ImageJob) {
-        let retrieval = job.retrieval
+    func makeVariants(of original: RetrieveImageResult) {
+        let retrieval = self.retrieval
         let removals = retrieval.originals.memory.removals
         // The parts have the images; the ending of them all has none.
         var ending = ImageEnding(
-            retrieval, asked: job.asked, .derived, .failure(retrieval.absence(nil, now: cache.now)),
+            retrieval, asked: asked, .derived, .failure(retrieval.absence(nil, now: retrieval.now)),
             origin: original.origin(for: retrieval))
-        ending.facts.attempts = job.attempts
+        ending.facts.attempts = attempts
         if retrieval.options.notesOriginal, let known = original.original {
             (ending.facts.original, ending.facts.originalBytes) = (known.digest, known.bytes ?? original.facts.bytes)
         }
         ending.facts.measures = original.originalMeasures
-        makeVariants(ending, in: nil, job) { () throws(KingfisherError) in
+        makeVariants(ending, in: nil) { () throws(KingfisherError) in
             try VariantOriginal(original, removals: removals)
         }
     }
 
     /// Makes the images of a job on a maker's thread. `book` stays open until their stores are ordered.
     private func makeVariants(
-        _ ending: ImageEnding, in book: OrderBook?, _ job: ImageJob,
+        _ ending: ImageEnding, in book: OrderBook?,
         of original: @escaping @Sendable () throws(KingfisherError) -> VariantOriginal
     ) {
-        guard job.enter(.making(.body(ending))) else { return }
+        guard enter(.making(.body(ending))) else { return }
         book?.hold()
         let making = WorkerTask { [self] turn in
             defer { book?.release() }
-            if job.isCancelled { return }
+            if isCancelled { return }
             do throws(KingfisherError) {
-                let none = job.variants.map { _ in ImageEnding.Content?.none }
-                conclude(none, of: try original(), ending, in: book, job, &turn)
+                let none = variants.map { _ in ImageEnding.Content?.none }
+                conclude(none, of: try original(), ending, in: book, &turn)
             } catch {
-                fail(job, error, &turn)
+                fail(error, &turn)
             }
         }
         StoreWorkers.makers.add([making])
@@ -93,11 +93,11 @@ extension KingfisherManager {
 
     /// Makes the images of a job from a cached file. Those that a server has confirmed with it are there already.
     func makeVariants(
-        of derivation: Derivation, _ ending: ImageEnding, _ job: ImageJob, _ turn: inout Turn
+        of derivation: Derivation, _ ending: ImageEnding, _ turn: inout Turn
     ) throws(KingfisherError) {
         let entry = derivation.file.entry
         let isConfirmed = derivation.way == .revalidated
-        let contents = try job.variants.map { variant throws(KingfisherError) -> ImageEnding.Content? in
+        let contents = try variants.map { variant throws(KingfisherError) -> ImageEnding.Content? in
             guard isConfirmed, let own = try variant.ownFile(),
                 own.entry.originalContent?.digest == entry.originalContent?.digest
             else { return nil }
@@ -106,37 +106,37 @@ extension KingfisherManager {
         let isWhole = !contents.contains { $0 == nil }
         if !isWhole, !entry.key.isOriginal {
             // The original is not cached, and an image made from it has gone meanwhile.
-            if job.enter(.fetching(Asking())) { turn.jobs.append(job) }
+            if enter(.fetching(Asking())) { turn.jobs.append(self) }
             return
         }
-        conclude(contents, of: isWhole ? nil : try VariantOriginal(derivation), ending, in: nil, job, &turn)
+        conclude(contents, of: isWhole ? nil : try VariantOriginal(derivation), ending, in: nil, &turn)
     }
 
     /// Serves the images of a job whose origin is unavailable. Each is served if it may be although it is expired, or else
     /// made from such an original.
-    func serveVariants(_ job: ImageJob, _ stale: FoundFile, _ error: KingfisherError) {
+    func serveVariants(_ stale: FoundFile, _ error: KingfisherError) {
         let serving = WorkerTask { [self] turn in
-            if job.isCancelled { return }
+            if isCancelled { return }
             func serves(_ file: FoundFile) -> Bool {
-                let retrieval = job.retrieval
-                return retrieval.mayServeStale(file.entry, now: cache.now)
+                let retrieval = self.retrieval
+                return retrieval.mayServeStale(file.entry, now: retrieval.now)
                     && retrieval.refusal(of: file.entry.originalMeasures) == nil
             }
             do throws(KingfisherError) {
                 let isOfUse = stale.entry.key.isOriginal && serves(stale)
                 var fails = true
-                let contents = try job.variants.map { variant throws(KingfisherError) -> ImageEnding.Content? in
+                let contents = try variants.map { variant throws(KingfisherError) -> ImageEnding.Content? in
                     let own = try variant.ownFile()
                     guard own.map(serves) ?? isOfUse else { return .failure(error) }
                     fails = false
                     return own.map { .file($0.file) }
                 }
-                if fails { return fail(job, error, &turn) }
+                if fails { return fail(error, &turn) }
                 let derivation = Derivation(file: stale.file, way: .stale, keeps: false)
                 let original = contents.contains { $0 == nil } ? try VariantOriginal(derivation) : nil
-                conclude(contents, of: original, self.ending(job, derivation), in: nil, job, &turn)
+                conclude(contents, of: original, self.ending(derivation), in: nil, &turn)
             } catch {
-                fail(job, error, &turn)
+                fail(error, &turn)
             }
         }
         StoreWorkers.makers.add([serving])
@@ -145,23 +145,23 @@ extension KingfisherManager {
     /// Makes the images of a job that are not in `present`, and orders their stores. `original` is nil if all of them are.
     private func conclude(
         _ present: [ImageEnding.Content?], of original: VariantOriginal?, _ ending: ImageEnding, in book: OrderBook?,
-        _ job: ImageJob, _ turn: inout Turn
+        _ turn: inout Turn
     ) {
         var (ending, group) = (ending, [StoreOrder]())
-        let (retrieval, variants, asked) = (ending.retrieval, job.variants, job.askedVariants)
+        let (retrieval, variants, asked) = (ending.retrieval, self.variants, askedVariants)
         let made = original.map { original in
-            make(variants.indices.filter { present[$0] == nil }, of: variants, from: original, ending, job)
+            make(variants.indices.filter { present[$0] == nil }, of: variants, from: original, ending)
         }
         ending.holdStores()
         let isKept =
             original.map { original in
                 original.isStored
-                    && (original.removals == nil || !isRemoved(retrieval.original, since: original.removals, retrieval))
+                    && (original.removals == nil || !retrieval.isRemoved(retrieval.original, since: original.removals))
             } ?? true
         ending.parts = variants.indices.map { index in
             let (content, way) =
                 present[index].map { ($0, ending.way) } ?? made?[index]
-                ?? (.failure(retrieval.absence(nil, now: cache.now)), ending.way)
+                ?? (.failure(retrieval.absence(nil, now: retrieval.now)), ending.way)
             var part = ImageEnding(
                 isKept ? variants[index] : variants[index].unstored, asked: asked[index], way, content,
                 origin: ending.origin)
@@ -172,26 +172,25 @@ extension KingfisherManager {
                 if image.warnings.contains(where: \.isDamage) { part.retrieval = part.retrieval.unstored }
             }
             if present[index] != nil { return part }
-            group += keepTarget(of: &part, in: book) { part in
+            group += part.keepTarget(in: book) { part in
                 if case .bytes = part.content { nil } else { original?.digest }
             }
             return part
         }
         turn.store(group, urgent: !retrieval.options.batchesStores)
-        job.wait(forStoresOf: ending, &turn)
+        wait(forStoresOf: ending, &turn)
     }
 
     private typealias Made = (content: ImageEnding.Content, way: RetrievalWay)
 
     /// Returns the images at these places, by their places: known ones, unchanged bytes, and what is made of the bytes.
     private func make(
-        _ places: [Int], of variants: [Retrieval], from original: VariantOriginal, _ ending: ImageEnding,
-        _ job: ImageJob
+        _ places: [Int], of variants: [Retrieval], from original: VariantOriginal, _ ending: ImageEnding
     ) -> [Int: Made] {
         var made: [Int: Made] = [:]
         for place in places {
             let variant = variants[place]
-            if let known = sameResult(of: original.digest, variant) {
+            if let known = variant.sameResult(of: original.digest) {
                 made[place] = (.file(known), .disk)
             } else if variant.wantsOriginal || variant.keepsBytes(of: original.format) {
                 switch ending.content {
@@ -206,8 +205,8 @@ extension KingfisherManager {
         while let first = rest.first.map({ variants[$0].options.processing }) {
             let alike = rest.filter { variants[$0].options.processing == first }
             rest.removeAll(where: alike.contains)
-            let images = VariantMaker.make(alike.map { variants[$0] }, of: original.bytes, original.format) {
-                job.note(.image)
+            let images = VariantMaker.make(alike.map { variants[$0] }, of: original.bytes, original.format) { [self] in
+                note(.image)
             }
             for (place, image) in zip(alike, images) {
                 switch image {

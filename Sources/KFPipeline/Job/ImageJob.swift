@@ -228,13 +228,13 @@ package final class ImageJob: WorkWaiter {
         return nil
     }
 
-    func take(_ answer: WorkAnswer, _ turn: inout Turn) {
+    func arrived(_ answer: WorkAnswer, _ turn: inout Turn) {
         let work = arrive()
         if let work, work.requests != 1 { countAttempts(work.requests - 1) }
         if isCancelled { return }
         switch answer {
-        case .download(let answer): manager.take(answer, of: work?.key, self, &turn)
-        case .made(let made, let result): manager.take(result, as: made, self, &turn)
+        case .download(let answer): arrived(answer, of: work?.key, &turn)
+        case .made(let made, let result): self.made(result, as: made, &turn)
         }
     }
 
@@ -262,7 +262,7 @@ package final class ImageJob: WorkWaiter {
         case .nothing: break
         case nil: return
         }
-        recipient.take([EndedImage(job: self, result: .failure(.requestError(reason: .taskCancelled)))])
+        recipient.ended([EndedImage(job: self, result: .failure(.requestError(reason: .taskCancelled)))])
     }
 
     /// Cancels the job if it only waits: for its transfer to start, for a retry, or for a decision.
@@ -302,16 +302,16 @@ package final class ImageJob: WorkWaiter {
         let orders = ending.orders
         state.withLock { $0.openStores = 1 + orders.count }
         enter(.storing(ending))
-        for order in orders where order.hasEnded(for: self) { storeEnded(&turn) }
-        storeEnded(&turn)
+        for order in orders where order.hasEnded(for: self) { stored(&turn) }
+        stored(&turn)
     }
 
     /// Counts a store that has ended. After the last one, the job concludes.
-    func storeEnded(_ turn: inout Turn) {
+    func stored(_ turn: inout Turn) {
         let stage = state.withLock { state -> Stage? in
             state.openStores -= 1
             return state.openStores == 0 ? state.stage : nil
         }
-        if case .storing(let ending)? = stage { manager.conclude(ending, self, &turn) }
+        if case .storing(let ending)? = stage { conclude(ending, &turn) }
     }
 }

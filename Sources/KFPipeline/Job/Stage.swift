@@ -208,7 +208,7 @@ struct Split: Sendable {
     }
 
     /// Takes the end of one of the jobs.
-    mutating func take(_ image: EndedImage) {
+    mutating func note(_ image: EndedImage) {
         open -= 1
         let places = places[image.job.number]
         if image.job.endsAfterRemotes, case .failure(let error) = image.result, !error.isCancellation,

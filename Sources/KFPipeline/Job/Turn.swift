@@ -3,7 +3,7 @@ import KFTerms
 
 package protocol ImageRecipient: AnyObject, Sendable {
     /// Takes several ended images at once. Called from any thread; must not block.
-    func take(_ ended: [EndedImage])
+    func ended(_ images: [EndedImage])
 }
 
 /// The end of one image: its job and its result.
@@ -61,7 +61,7 @@ struct Turn {
 
     /// Delivers the image of a job whose stores have not begun.
     func deliver(early job: ImageJob, _ result: RetrieveImageResult) {
-        if job.deliver(early: true) { job.recipient.take([EndedImage(job: job, result: .success(result))]) }
+        if job.deliver(early: true) { job.recipient.ended([EndedImage(job: job, result: .success(result))]) }
     }
 
     mutating func flush() {
@@ -70,10 +70,10 @@ struct Turn {
         turn.groups.forEachGroup(of: { $0.cache }) { mine in
             mine[0].cache.submit(mine.map(\.orders), urgent: mine.contains { $0.urgent })
         }
-        turn.jobs.forEachGroup(of: { $0.manager }) { $0[0].manager.fetch($0) }
+        if !turn.jobs.isEmpty { ImageJob.fetch(turn.jobs) }
         turn.requests.forEachGroup(of: { $0.remote }) { $0[0].remote.start($0) }
         turn.rests.forEachGroup(of: { $0.job.downloader }) { $0[0].job.downloader.rests.rest($0) }
-        turn.ended.forEachGroup(of: { $0.job.recipient }) { $0[0].job.recipient.take($0) }
+        turn.ended.forEachGroup(of: { $0.job.recipient }) { $0[0].job.recipient.ended($0) }
     }
 }
 

@@ -135,7 +135,7 @@ extension Retrieval {
         // At most five rounds: files and siblings are gathered once each for a representation, and once more for another
         // one that the siblings select.
         while true {
-            let decision = retrieval.decide(sight, asksRemotes: asksRemotes, isFirst: isFirst, now: cache.now)
+            let decision = retrieval.decide(sight, asksRemotes: asksRemotes, isFirst: isFirst, now: now)
             switch decision {
             case .need(.files):
                 sight.commits = try retrieval.originals.storage()?.commitsOfOthers

@@ -27,6 +27,41 @@ extension KingfisherManager {
             with: resource.convertToSource(), options: options, progressBlock: progressBlock,
             completionHandler: completionHandler)
     }
+
+    /// Retrieves several images of one source, in the order of the options. Each equals the result of `retrieveImage`
+    /// alone.
+    ///
+    /// The source is asked at most once for all images that would be asked for with the same request. Common decoding, and
+    /// the common first steps of the processors, are done once. The rest runs in parallel.
+    public func retrieveVariants(
+        of source: Source, options: [KingfisherOptions]
+    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+        var results: [Result<RetrieveImageResult, KingfisherError>] = []
+        var retrievals: [Retrieval] = []
+        var places: [Int] = []
+        for options in options {
+            do throws(KingfisherError) {
+                retrievals.append(Retrieval(source, OptionsBox(try await prepared(options, for: source)), cache))
+                places.append(results.count)
+                results.append(.failure(.requestError(reason: .taskCancelled)))
+            } catch {
+                results.append(.failure(error))
+            }
+        }
+        if let first = retrievals.first {
+            let found = await self.results(of: first, .several(retrievals))
+            for (place, result) in zip(places, found) { results[place] = result.map(repairable) }
+        }
+        return results
+    }
+
+    /// Retrieves several images of one source with lists of options, which are added to the manager's
+    /// ``defaultOptions``.
+    public func retrieveVariants(
+        of source: some SourceConvertible, options: [KingfisherOptionsInfo]
+    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+        await retrieveVariants(of: source.convertToSource(), options: options.map { self.options($0) })
+    }
 }
 
 extension KingfisherManager {
@@ -45,39 +80,13 @@ extension ImageDownloader {
     public static let `default` = ImageDownloader()
 }
 
-/// Responses without an image. Under `CachePolicy.http` they are cached while they are fresh, like images (RFC 9111,
-/// 3). With `negativeTimeToLive`, a 404 or 410 is under both policies. Such an entry has an empty object, beside the
-/// images of the URL.
 extension KingfisherManager {
-    /// Returns the order to cache a response without an image; nil if it is not cacheable.
-    func answerOrder(
-        _ response: ResponseFacts, _ error: KingfisherError, _ retrieval: Retrieval, replacing answer: Sight.Answer
-    ) -> Store? {
-        guard retrieval.remembersAnswers else { return nil }
-        guard let facts = retrieval.facts(ofAnswer: response, error, now: cache.now) else {
-            // This response replaces the cached one, and is not cacheable itself.
-            forgetAnswer(answer, retrieval)
-            return nil
-        }
-        let key = retrieval.answerKey
-        let made = Result { () throws(KingfisherError) in try retrieval.originals.order(.memory([]), key, facts) }
-        guard case .success(let order) = made else { return nil }
-        return order
-    }
-
-    /// Removes the cached response without an image: the server has sent another response.
-    func forgetAnswer(_ answer: Sight.Answer, _ retrieval: Retrieval) {
-        if retrieval.isLocal { return }
-        if case .none = answer { return }
-        retrieval.originals.removeAnswer(retrieval.answerKey)
-    }
-
     /// Waits until background revalidations have ended. After `limit`, all transfers that still run are cancelled; nil
     /// waits without a limit.
     package func finishRevalidating(within limit: Duration?) async {
         guard !revalidating.withLock({ $0.isEmpty }) else { return }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [background] in await background.finish() }
+            group.addTask { [background] in await background.wait() }
             if let limit {
                 group.addTask { [downloader] in
                     do { try await Task.sleep(for: limit) } catch { return }

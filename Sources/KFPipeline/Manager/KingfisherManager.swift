@@ -36,7 +36,7 @@ public final class KingfisherManager: Sendable {
     /// Waits for stores in flight, writes pending access times, and ends the network thread. Call it before the process
     /// exits.
     public func shutdown() async {
-        await background.finish()
+        await background.wait()
         downloader.shutdown()
         await cache.close()
     }
@@ -56,23 +56,8 @@ public final class KingfisherManager: Sendable {
         guard options.request.isPrepared, options.overlayProblem == nil else { return nil }
         let retrieval = Retrieval(source, OptionsBox(identified(options)), cache, pin: pin)
         guard !retrieval.isForced, !retrieval.asksOrigin else { return nil }
-        return try cachedImage(try retrieval.look(asksRemotes: asksRemotes(retrieval)))
-    }
-
-    /// Returns the image that a look-up found, if nothing is left to do for it.
-    func cachedImage(_ found: Retrieval.Found) throws(KingfisherError) -> RetrieveImageResult? {
-        let retrieval = found.retrieval
-        switch found.decision {
-        case .serveFromMemory(let image): return retrieval.result(image)
-        case .serve(let file):
-            file.cache.noteHit(file, waits: true)
-            return retrieval.result(file.way, file.file)
-        case .serveStale(let file, renews: false)
-        where retrieval.options.offline && file.entry.key == retrieval.target:
-            return retrieval.result(.stale, file.file)
-        case .fail(let error) where error.isLeftOut: throw error
-        default: return nil
-        }
+        let found = try retrieval.look(asksRemotes: retrieval.asksRemotes)
+        return try found.retrieval.cachedImage(found.decision)
     }
 
     /// Retrieves the image of a source from the nearest place that has it.
@@ -132,74 +117,13 @@ public final class KingfisherManager: Sendable {
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 call.begin(continuation)
-                start(job, with: retrieval.source, retrieval.options.request)
+                job.start(with: retrieval.source, retrieval.options.request)
             }
         } onCancel: {
             job.cancel()
         }
     }
 
-    // MARK: Stages
-
-    /// Starts a job with one of its sources. A modifier without an identity runs first.
-    func start(_ job: ImageJob, with source: Source, _ request: RequestOptions) {
-        guard case .network(let resource) = source, !request.isPrepared else {
-            if job.state.withLock({ !$0.errors.isEmpty }) { place(job, source, request) }
-            return start([job])
-        }
-        Task { [self] in
-            do throws(KingfisherError) {
-                place(job, source, try await request.prepared(for: resource.downloadURL))
-                start([job])
-            } catch {
-                Turn.run { fail(job, error, &$0) }
-            }
-        }
-    }
-
-    private func place(_ job: ImageJob, _ source: Source, _ request: RequestOptions) {
-        var options = job.asked.options
-        options.request = request
-        let retrieval = Retrieval(source, OptionsBox(identified(options)), cache, pin: job.asked.pin)
-        let variants = job.askedVariants.map { asked in
-            var options = asked.options
-            options.request = request
-            return Retrieval(source, OptionsBox(identified(options)), cache, pin: asked.pin)
-        }
-        job.state.withLock { state in
-            state.retrieval = retrieval
-            state.variants = variants
-            (state.hasLooked, state.hasAskedRemotes, state.timesStored, state.retried) = (false, false, 0, 0)
-        }
-        job.enter(.looking)
-    }
-
-    /// Starts jobs: memory hits end, known misses are fetched, and the others are looked up on disk.
-    package func start(_ jobs: [ImageJob]) {
-        var unknown: [ImageJob] = []
-        Turn.run { turn in
-            for job in jobs where !job.isCancelled {
-                let retrieval = job.retrieval
-                // No alternative has what the overlay lacks.
-                if let problem = retrieval.options.overlayProblem, case .one = job.wanted {
-                    turn.end(job, .failure(problem))
-                    continue
-                }
-                switch (job.stage, job.wanted) {
-                case (.fetching, _): turn.jobs.append(job)
-                case (_, .several): unknown.append(job)
-                case (_, .one) where !retrieval.isForced:
-                    if let image = retrieval.inMemory {
-                        turn.end(job, .success(retrieval.result(image, asked: job.asked)))
-                    } else {
-                        unknown.append(job)
-                    }
-                default: unknown.append(job)
-                }
-            }
-            lookUp(unknown)
-        }
-    }
 }
 
 /// A waiting call.
@@ -222,8 +146,8 @@ private final class WaitingCall: ImageRecipient {
         if let results { continuation.resume(returning: results) }
     }
 
-    func take(_ ended: [EndedImage]) {
-        guard let results = ended.first?.results else { return }
+    func ended(_ images: [EndedImage]) {
+        guard let results = images.first?.results else { return }
         let continuation = state.withLock { state in
             if state.continuation == nil { state.results = results }
             defer { state.continuation = nil }
@@ -254,5 +178,36 @@ extension KingfisherManager {
         var options = options
         options.request.responderIdentity = identity
         return options
+    }
+}
+
+/// The shortest path: a memory hit needs no job, no task and no other thread.
+extension KingfisherManager {
+    /// Returns the image if memory has it exactly as requested. Nil decides nothing: the stages look for it then.
+    func imageInMemory(_ source: Source, _ options: KingfisherOptions) -> RetrieveImageResult? {
+        guard !options.forceRefresh, !options.revalidate, options.expectedHash == nil,
+            !options.notesOriginal, options.filter == nil, !Task.isCancelled,
+            options.request.isPrepared,
+            (options.downloader ?? downloader).authenticationChallengeResponder == nil
+        else { return nil }
+        let cache = options.targetCache ?? cache
+        let key = EntryKey(key: source.cacheKey(for: options.request), identifier: options.identifier)
+        // Only the stages can match an image that Vary restricts with the request.
+        guard let image = cache.imageInMemory(key, extending: options.memoryCacheAccessExtendingExpiration),
+            image.selection == nil
+        else { return nil }
+        return RetrieveImageResult(
+            named: source, key, ResultTerms(options.processing, options.cacheSerializer, options.imageModifier),
+            .memory(image, cache))
+    }
+}
+
+extension KingfisherManager {
+    /// Removes a damaged image with this name and content from the caches, and retrieves it again.
+    func repaired(_ asked: Retrieval, _ name: EntryKey, sha256: String?) async throws(KingfisherError) -> Image {
+        try await asked.cache.removeDamaged(name, sha256: sha256)
+        var options = asked.options
+        options.expectedHash = asked.pin
+        return try await retrieveImage(with: asked.source, options: options, isRepairable: false).decoded()
     }
 }

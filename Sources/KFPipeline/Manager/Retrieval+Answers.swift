@@ -1,8 +1,30 @@
 import KFStorage
 import KFTerms
 
-/// Responses without an image, and those whose image was left out.
+/// Responses without an image. Under `CachePolicy.http` they are cached while they are fresh, like images (RFC 9111,
+/// 3). With `negativeTimeToLive`, a 404 or 410 is under both policies. Such an entry has an empty object, beside the
+/// images of the URL.
 extension Retrieval {
+    /// Returns the order to cache a response without an image; nil if it is not cacheable.
+    func order(_ response: ResponseFacts, _ error: KingfisherError, replacing answer: Sight.Answer) -> Store? {
+        guard remembersAnswers else { return nil }
+        guard let facts = facts(ofAnswer: response, error, now: now) else {
+            // This response replaces the cached one, and is not cacheable itself.
+            forget(answer)
+            return nil
+        }
+        let made = Result { () throws(KingfisherError) in try originals.order(.memory([]), answerKey, facts) }
+        guard case .success(let order) = made else { return nil }
+        return order
+    }
+
+    /// Removes the cached response without an image: the server has sent another response.
+    func forget(_ answer: Sight.Answer) {
+        if isLocal { return }
+        if case .none = answer { return }
+        originals.removeAnswer(answerKey)
+    }
+
     /// Returns the error of a remembered refusal that is still fresh and that the options obey. `stale` is the expired
     /// image, if there is one.
     func refusal(_ answer: Sight.Answer, after stale: Entry?, now: Timestamp) -> KingfisherError? {

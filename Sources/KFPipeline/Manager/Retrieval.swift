@@ -46,6 +46,8 @@ package final class Retrieval: Sendable {
         self.isBeside = isBeside ?? other.isBeside
     }
 
+    /// The time of the clock that decides about expiry.
+    package var now: Timestamp { cache.now }
     package var options: KingfisherOptions {
         _read { yield box.value }
     }
@@ -360,7 +362,7 @@ extension Retrieval {
     /// Returns the retrieval for the key under which a response is stored.
     func placed(by response: ResponseFacts?) -> Retrieval {
         guard isBeside, let response else { return self }
-        let origin = OriginFacts(response, self, now: cache.now)
+        let origin = OriginFacts(response, self, now: now)
         return of(representation: VaryDigest.make(origin.headers, options.request))
     }
 }

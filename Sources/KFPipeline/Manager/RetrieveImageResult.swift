@@ -161,7 +161,7 @@ public struct RetrieveImageResult: Sendable {
 
     /// The facts about the origin, for an image that is made from this one.
     func origin(for retrieval: Retrieval) -> OriginFacts? {
-        if let response { return OriginFacts(response, retrieval, now: retrieval.cache.now) }
+        if let response { return OriginFacts(response, retrieval, now: retrieval.now) }
         guard case .network = source else { return nil }
         switch content {
         case .file(let file): return OriginFacts(file.entry)

@@ -4,22 +4,22 @@ import KFTerms
 
 /// Processed images of local files are known by the content that they were made from: a file that was copied, touched
 /// or checked out anew has another key, and its images are taken over.
-extension KingfisherManager {
+extension Retrieval {
     /// Returns the cached image that the same processing made from the same bytes, under another key; nil for an image
     /// from the network, where a conditional request finds that out.
-    func sameResult(of image: DownloadedImage, _ retrieval: Retrieval) -> CachedFile? {
-        guard retrieval.isLocal, case .success(let digest) = Result(catching: { try image.digest(stored: nil) }) else {
+    func sameResult(of image: DownloadedImage) -> CachedFile? {
+        guard isLocal, case .success(let digest) = Result(catching: { try image.digest(stored: nil) }) else {
             return nil
         }
-        return sameResult(of: digest, retrieval)
+        return sameResult(of: digest)
     }
 
-    func sameResult(of original: Digest, _ retrieval: Retrieval) -> CachedFile? {
-        guard retrieval.isLocal, retrieval.keepsTarget, !retrieval.options.forceRefresh else { return nil }
+    func sameResult(of original: Digest) -> CachedFile? {
+        guard isLocal, keepsTarget, !options.forceRefresh else { return nil }
         // If the cache cannot be read, the image is made.
-        let identifier = retrieval.target.identifier
-        let found = bestEffort { try retrieval.cache.result(of: identifier, madeFrom: original) } ?? nil
-        return found.flatMap { retrieval.isProven($0.entry) ? $0 : nil }
+        let identifier = target.identifier
+        let found = bestEffort { try cache.result(of: identifier, madeFrom: original) } ?? nil
+        return found.flatMap { isProven($0.entry) ? $0 : nil }
     }
 }
 

@@ -48,7 +48,7 @@ final class ProviderRead: SharedWork {
             return endTurn()
         }
         if let given = state.withLock({ $0.given }) {
-            take(given, &turn)
+            arrived(given, &turn)
             return endTurn()
         }
         switch state.withLock({ $0.claim?.enter() ?? .open }) {
@@ -65,7 +65,7 @@ final class ProviderRead: SharedWork {
         case .open, .undecided: break
         }
         guard let provider = provider as? any ImmediateImageDataProvider else { return ask() }
-        take(Result { () throws(KingfisherError) in try provider.data() }, &turn)
+        arrived(Result { () throws(KingfisherError) in try provider.data() }, &turn)
     }
 
     private func leaveClaim() { state.withLock { $0.claim?.leave() } }
@@ -134,7 +134,7 @@ final class ProviderRead: SharedWork {
         running?.cancel()
     }
 
-    private func take(_ given: Result<[UInt8], KingfisherError>, _ turn: inout Turn) {
+    private func arrived(_ given: Result<[UInt8], KingfisherError>, _ turn: inout Turn) {
         let flight = state.withLock { state in
             defer { state.claim?.leave() }
             return state.claim?.hold

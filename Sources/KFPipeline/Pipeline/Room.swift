@@ -50,9 +50,9 @@ final class Room: Sendable {
         StoreWorkers.shared.add(admitted)
     }
 
-    /// Takes room for a body. Returns false if there is none; the work is then added to the workers when there is, and has
+    /// Reserves room for a body. Returns false if there is none; the work is then added to the workers when there is, and has
     /// the room.
-    func take(_ bytes: Int64, for work: any StoreWork) -> Bool {
+    func reserve(_ bytes: Int64, for work: any StoreWork) -> Bool {
         content.withLock { content in
             if content.isFull { content.waiting.append((work, bytes)) } else { content.add(bytes, 1) }
             return content.waiting.isEmpty

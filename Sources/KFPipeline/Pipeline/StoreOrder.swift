@@ -56,7 +56,7 @@ final class StoreOrder: Sendable {
             state = State(change: state.change, outcome: outcome, isShared: state.isShared)
             return done
         }
-        for job in done.waiters { job.storeEnded(&turn) }
+        for job in done.waiters { job.stored(&turn) }
         done.whenDone?(outcome)
     }
 }

@@ -11,7 +11,7 @@ protocol WorkWaiter: AnyObject, Sendable {
     /// Cancels the waiter, because the work was cancelled for all.
     func cancel()
     /// Takes the answer of the work. Called on a worker.
-    func take(_ answer: WorkAnswer, _ turn: inout Turn)
+    func arrived(_ answer: WorkAnswer, _ turn: inout Turn)
 }
 
 /// Work in flight, shared by all of its waiters. The table knows them.
@@ -140,7 +140,7 @@ final class WorkTable: Sendable {
         }
         for waiter in waiters {
             if let received { waiter.wish.progress?(received, received) }
-            waiter.take(answer, &turn)
+            waiter.arrived(answer, &turn)
         }
     }
 
@@ -234,7 +234,7 @@ enum WorkAnswer: Sendable {
             if reportsSize, case .download(.success(.image(let image))) = self {
                 waiter.wish.progress?(image.bytes.size, image.bytes.size)
             }
-            waiter.take(self, &turn)
+            waiter.arrived(self, &turn)
         }
     }
 }

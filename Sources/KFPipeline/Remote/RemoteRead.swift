@@ -153,9 +153,9 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         }
         switch step {
         case .nothing: askNext(&turn)
-        case .entries(let remote): take(entries, answers, of: remote, &turn)
+        case .entries(let remote): arrived(entries, answers, of: remote, &turn)
         case .room(let find): readObject(find, &turn)
-        case .object(let find, let sink): take(find, sink, answers[0], &turn)
+        case .object(let find, let sink): arrived(find, sink, answers[0], &turn)
         case .imported(let members): end(.success(.imported(members)), &turn)
         }
     }
@@ -194,7 +194,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         return false
     }
 
-    private func take(
+    private func arrived(
         _ entries: [[UInt8]], _ answers: [CacheLayerAnswer], of remote: Remote, _ turn: inout Turn
     ) {
         var found: [RemoteEntry?] = []
@@ -251,7 +251,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             defer { search.room = search.room ?? share }
             return search.room != nil
         }
-        if hasRoom || tier.room.take(share, for: self) { readObject(find, &turn) }
+        if hasRoom || tier.room.reserve(share, for: self) { readObject(find, &turn) }
     }
 
     /// Reads the object from the disk cache if it has it, else from the remote.
@@ -294,7 +294,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         return sink
     }
 
-    private func take(_ find: Find, _ sink: BodySink, _ answer: CacheLayerAnswer, _ turn: inout Turn) {
+    private func arrived(_ find: Find, _ sink: BodySink, _ answer: CacheLayerAnswer, _ turn: inout Turn) {
         var hasFailed = false
         switch answer {
         case .done, .exists, .locked: return check(sink, find, isLocal: false, &turn)
@@ -320,7 +320,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         // The image may be made of what the filter is for.
         inspector.filter = nil
         do throws(KingfisherError) {
-            let body = try sink.finish()
+            let body = try sink.close()
             var bytes = body
             // The hash of the file serves for the check too. If the bytes cannot be staged, the store reports why.
             if case .memory(let inMemory) = body, !retrieval.options.cacheMemoryOnly, !retrieval.usesMemory,
@@ -360,7 +360,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         let cache = retrieval.originals
         var facts = retrieval.facts(
             format: findings.format, pixels: findings.info.map(PixelFacts.init), origin: retrieval.origin(of: entry),
-            original: nil, now: cache.now)
+            original: nil, now: retrieval.now)
         facts.isKeptStale = true
         guard let change = try cache.order(bytes, retrieval.original, facts) else { return endWithout(&turn) }
         search.withLock { $0.step = .imported(entry.unknown) }

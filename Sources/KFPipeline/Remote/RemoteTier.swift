@@ -37,7 +37,7 @@ package final class RemoteTier: Sendable {
     var isUp: Bool { presentProblem != nil || remotes.contains { !$0.isDown } }
 
     /// Uploads that are not done at the end of the time are dropped.
-    func finish() {
+    func close() {
         uploads?.drain()
         for remote in remotes { remote.shutdown() }
     }

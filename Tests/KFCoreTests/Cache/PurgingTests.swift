@@ -25,7 +25,7 @@ struct PurgingTests {
             _ = try await fixture.manager.retrieveImage(with: source, options: options)
             try await work(index)
         }
-        await fixture.manager.background.finish()
+        await fixture.manager.background.wait()
     }
 
     @Test("An image removed right after its delivery does not come back", arguments: [false, true])

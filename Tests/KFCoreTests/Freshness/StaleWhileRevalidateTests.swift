@@ -74,7 +74,7 @@ struct StaleWhileRevalidateTests {
         options.staleWhileRevalidate = .seconds(30)
         fixture.advance(seconds: 39)
         #expect(try await fixture.get(options).way == .stale)
-        await fixture.manager.background.finish()
+        await fixture.manager.background.wait()
         #expect(try await fixture.get(options).way == .disk)
         fixture.advance(seconds: 41)
         #expect(try await fixture.get(options).way == .revalidated)

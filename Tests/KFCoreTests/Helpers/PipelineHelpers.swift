@@ -13,9 +13,9 @@ import Synchronization
 final class EndedImages: ImageRecipient {
     private let results = Mutex<[Int: [Result<RetrieveImageResult, KingfisherError>]]>([:])
 
-    func take(_ ended: [EndedImage]) {
+    func ended(_ images: [EndedImage]) {
         results.withLock { results in
-            for image in ended { results[image.job.number, default: []].append(image.result) }
+            for image in images { results[image.job.number, default: []].append(image.result) }
         }
     }
 

@@ -161,7 +161,7 @@ struct PersonalImageTests {
                 if let chain { $0.processor = chain }
             }
             ways.append(try await fixture.manager.retrieveImage(with: source, options: options).way)
-            await fixture.manager.background.finish()
+            await fixture.manager.background.wait()
         }
         return ways
     }

@@ -127,7 +127,7 @@ struct JointVariantTests {
         transport.close()
         #expect(try await ways(fixture, forms) == [.stale, .stale, .stale])
         transport.open()
-        await fixture.manager.background.finish()
+        await fixture.manager.background.wait()
         #expect(try await ways(fixture, forms) == [.disk, .disk, .disk])
         #expect(transport.requests.count == 2 && processors.map(\.count) == [2, 2])
     }

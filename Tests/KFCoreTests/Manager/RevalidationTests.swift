@@ -223,7 +223,7 @@ struct RevalidationTests {
         #expect(try await widths { $0.revalidate = true } == [10, 20])
         fixture.advance(seconds: 11)
         #expect(try await widths { $0.staleWhileRevalidate = .seconds(60) } == [10, 20])
-        await fixture.manager.background.finish()
+        await fixture.manager.background.wait()
         fixture.advance(seconds: 11)
         #expect(try await widths { _ in } == [10, 20])
     }

@@ -36,9 +36,9 @@ struct ArrivingRoomTests {
     func waiting() async {
         let room = room()
         let work = Waiting()
-        #expect(room.take(1, for: work))
+        #expect(room.reserve(1, for: work))
         room.change(bytes: 0, count: 512)
-        #expect(!room.take(1, for: work))
+        #expect(!room.reserve(1, for: work))
         room.change(bytes: 0, count: -256)
         #expect(!work.hasRun.value)
         room.change(bytes: 0, count: -1)

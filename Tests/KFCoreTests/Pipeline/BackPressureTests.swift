@@ -25,7 +25,7 @@ struct BackPressureTests {
             let retrieval = Retrieval(source, box, fixture.manager.cache)
             return ImageJob(fixture.manager, retrieval, for: ended, number: number)
         }
-        fixture.manager.start(jobs)
+        ImageJob.start(jobs)
         #expect(await eventually { transport.open.count == count })
         return jobs
     }

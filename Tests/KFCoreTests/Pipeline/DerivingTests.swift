@@ -34,7 +34,7 @@ struct DerivingTests {
     private func start(_ processors: [CountingProcessor]) async -> [ImageJob] {
         let jobs = processors.enumerated().map { number, processor in job(number, options(processor)) }
         // One thread looks all of them up in order; the last one, a disk hit, ends after the others have joined.
-        manager.start(jobs + [job(Self.last, ManagerFixture.options())])
+        ImageJob.start(jobs + [job(Self.last, ManagerFixture.options())])
         #expect(await eventually { ended.result(Self.last) != nil })
         return jobs
     }

@@ -58,7 +58,7 @@ struct ImmediateCancellationTests {
         }
         #expect(await eventually { !fixture.manager.isWorking })
         // What is stored meanwhile ends; a token that is left would hold this up.
-        await manager.background.finish()
+        await manager.background.wait()
         // An answer that is left in the table would be given out instead of a new one.
         for name in ["own-1", "shared-0"] {
             _ = try await manager.retrieveImage(with: source(name), options: ManagerFixture.options())
@@ -73,7 +73,7 @@ struct ImmediateCancellationTests {
             #expect(image.way == .fetched || kind == .derived && image.way == .disk)
             #expect(count() == before + 1)
         }
-        await manager.background.finish()
+        await manager.background.wait()
         #expect(!fixture.manager.isWorking)
     }
 
@@ -88,15 +88,15 @@ struct ImmediateCancellationTests {
             let job = ImageJob(manager, retrieval, for: ended)
             weakJob = job
             job.cancel()
-            manager.start(job, with: retrieval.source, retrieval.options.request)
-            manager.fetch([job])
-            manager.lookUp([job])
+            job.start(with: retrieval.source, retrieval.options.request)
+            ImageJob.fetch([job])
+            ImageJob.look([job])
             job.cancel()
         }
         try run()
         #expect(await eventually { weakJob == nil })
         #expect(ended.code(0) == 1003)
         #expect(transport.requests.isEmpty && !fixture.manager.isWorking)
-        await manager.background.finish()
+        await manager.background.wait()
     }
 }

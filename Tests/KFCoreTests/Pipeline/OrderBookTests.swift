@@ -20,7 +20,7 @@ struct OrderBookTests {
         let wish = Wish()
         func waits(for work: any SharedWork) -> Bool { true }
         func cancel() {}
-        func take(_ answer: WorkAnswer, _ turn: inout Turn) {}
+        func arrived(_ answer: WorkAnswer, _ turn: inout Turn) {}
     }
 
     private let table = WorkTable()

@@ -117,7 +117,7 @@ struct RestingJobTests {
             let job = ImageJob(manager, Retrieval(source, options, manager.cache), for: EndedImages())
             resting = job
             strategy.job.value = job
-            manager.start([job])
+            ImageJob.start([job])
         }
         #expect(await eventually { resting == nil })
     }

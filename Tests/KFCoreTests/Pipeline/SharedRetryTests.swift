@@ -31,7 +31,7 @@ struct SharedRetryTests {
         let fixture = try ManagerFixture(transport: transport)
         let jobs = try jobs(fixture)
         transport.close()
-        fixture.manager.start(jobs)
+        ImageJob.start(jobs)
         await transport.requested(1)
         if isOneCancelled { jobs[0].cancel() }
         transport.open()
@@ -46,7 +46,7 @@ struct SharedRetryTests {
         let body = try ManagerFixture.fixture("png/one-pixel.png")
         let transport = ScriptedTransport(.init(status: 503), .init(body: body))
         let fixture = try ManagerFixture(transport: transport)
-        fixture.manager.start(try jobs(fixture))
+        ImageJob.start(try jobs(fixture))
         #expect(await eventually { ended.count == 6 })
         for number in 0..<6 { #expect(try #require(ended.result(number)).get().facts.width == 1) }
         #expect(transport.requests.count == 2)

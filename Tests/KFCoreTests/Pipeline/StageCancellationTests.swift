@@ -62,7 +62,7 @@ struct StageCancellationTests {
         case .success(let image): #expect(held.code == nil && image.way == .fetched)
         case .failure(let error): #expect(held.code == (error as? KingfisherError)?.errorCode)
         }
-        await manager.background.finish()
+        await manager.background.wait()
         #expect(await eventually { manager.downloader.work.waiterCount == 0 })
     }
 

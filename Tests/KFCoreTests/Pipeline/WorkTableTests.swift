@@ -62,7 +62,7 @@ struct WorkTableTests {
             if let work { work.table.leave(work, self) }
         }
 
-        func take(_ answer: WorkAnswer, _ turn: inout Turn) {
+        func arrived(_ answer: WorkAnswer, _ turn: inout Turn) {
             let code = WorkTableTests.code(answer)
             state.withLock { state in
                 state.work = nil

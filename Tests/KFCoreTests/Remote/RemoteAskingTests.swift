@@ -208,7 +208,7 @@ struct RemoteAskingTests {
         }
         let ended = EndedImages()
         let jobs = retrievals.enumerated().map { ImageJob(reader.manager, $1, for: ended, number: $0) }
-        reader.manager.start(jobs)
+        ImageJob.start(jobs)
         #expect(await eventually { ended.count == 16 })
         for number in 0..<16 { #expect(try #require(ended.result(number)).get().way == .remote) }
         #expect(layer.batches.first == 16)

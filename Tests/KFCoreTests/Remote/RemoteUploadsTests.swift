@@ -411,7 +411,7 @@ struct RemoteUploadsTests {
             let layer = MemoryLayer()
             let machine = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
             _ = try await machine.get { $0.waitForCache = false }
-            await machine.manager.background.finish()
+            await machine.manager.background.wait()
             await machine.cache.close()
             #expect(machine.statistics.uploaded == 1)
         }
