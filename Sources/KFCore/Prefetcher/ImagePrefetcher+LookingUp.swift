@@ -54,13 +54,13 @@ extension ImagePrefetcher {
         guard let cache = block.missing.cache else { return }
         let count = forms.count
         let moment = (forms[0].value.downloader ?? manager.downloader).moment
-        let found = try await cache.touchFresh(block.missing, forms)
+        let found = try await cache.look(for: block.missing.flatMap { $0.retrievals })
         let fails = forms[0].value.alternativeSources.isEmpty
         var kept = 0
         for index in block.missing.indices {
-            let places = index * count..<(index + 1) * count
+            let seen = found.images[index * count..<(index + 1) * count]
             let item = block.missing[index].item
-            if let files = found.freshFiles(at: places) {
+            if let files = seen.freshFiles {
                 if let error = block.missing[index].retrievals[0].refusal(of: files[0].entry.originalMeasures) {
                     block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
                     continue
@@ -69,14 +69,17 @@ extension ImagePrefetcher {
                 block.ended.append(PrefetchOutcome(item: item, ending: .skipped(files)))
                 continue
             }
-            let refusal = block.missing[index].refusal(found, at: places, now: cache.now)
+            let refusal = block.missing[index].refusal(seen, now: cache.now)
             if let refusal, fails {
                 cache.noteMiss()
                 block.ended.append(PrefetchOutcome(item: item, ending: .failed(refusal)))
                 continue
             }
-            if !block.missing[index].retrievals[0].needsLook {
-                block.missing[index].learn(found, at: places, isRefused: refusal != nil, moment: moment)
+            if count == 1, refusal == nil, case .absent(let answer)? = seen.first,
+                !block.missing[index].retrievals[0].needsLook
+            {
+                block.missing[index].asking = Asking(commits: found.commits, moment: moment, answer: answer)
+                cache.noteMiss()
             }
             if kept != index { block.missing.swapAt(kept, index) }
             kept += 1
@@ -90,5 +93,15 @@ extension ImagePrefetcher {
             // An image that cannot be read now still counts as skipped.
             _ = try? await manager.retrieveImage(with: retrieval.source, options: retrieval.options)
         }
+    }
+}
+
+extension ArraySlice<ImageCache.Seen> {
+    /// The files of all forms of an image; nil unless all are fresh.
+    fileprivate var freshFiles: [StoredFile]? {
+        guard case .fresh(let first)? = first else { return nil }
+        var fresh = [first]
+        for case .fresh(let file) in dropFirst() { fresh.append(file) }
+        return fresh.count == count ? fresh : nil
     }
 }

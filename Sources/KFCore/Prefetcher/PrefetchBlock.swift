@@ -62,20 +62,13 @@ struct PrefetchWish: Sendable {
         return wishes
     }
 
-    /// Returns the remembered refusal of an image that is absent in all of its forms; nil if it may be asked for.
-    /// `places` are those of its forms in `found`.
-    func refusal(_ found: ImageCache.Sight, at places: Range<Int>, now: Timestamp) -> KingfisherError? {
-        guard case .some(.some(let answer)) = found.answers[places.lowerBound], places.allSatisfy(found.isAbsent),
+    /// Returns the remembered refusal of an image that is absent in all of its forms, of which `seen` is what a look-up has
+    /// shown; nil if it may be asked for.
+    func refusal(_ seen: ArraySlice<ImageCache.Seen>, now: Timestamp) -> KingfisherError? {
+        guard case .absent(.entry(let answer))? = seen.first, seen.allSatisfy(\.isAbsent),
             let first = retrievals.first, first.cache === first.originals, first.cache.layers.isEmpty
         else { return nil }
-        return first.refusal(by: answer, now: now)
-    }
-
-    /// Takes what a look-up found, so that no second one is needed.
-    mutating func learn(_ found: ImageCache.Sight, at places: Range<Int>, isRefused: Bool, moment: UInt64) {
-        guard places.count == 1, !isRefused, found.isAbsent(places.lowerBound) else { return }
-        asking = retrievals[0].asking(after: found, at: places.lowerBound, moment: moment)
-        retrievals[0].cache.noteMiss()
+        return first.refusal(by: .entry(answer), now: now)
     }
 }
 
@@ -91,44 +84,6 @@ extension [PrefetchWish] {
     var cache: ImageCache? {
         guard let cache = first?.retrievals.first?.cache else { return nil }
         return allSatisfy { $0.retrievals.allSatisfy { $0.cache === cache } } ? cache : nil
-    }
-}
-
-extension ImageCache {
-    /// Returns the state of each form of the wishes on the disk, one after the other. See `touchFresh`.
-    func touchFresh(_ wishes: [PrefetchWish], _ forms: [OptionsBox]) async throws(KingfisherError) -> Sight {
-        let count = forms.count
-        var accepts: (@Sendable (Int, Entry) -> Bool)?
-        let needsProof = wishes.contains { $0.retrievals.first?.needsProof ?? false }
-        if needsProof || forms.contains(where: { $0.value.cachePolicy == .http }) {
-            accepts = { index, entry in wishes[index / count].retrievals[index % count].accepts(entry) }
-        }
-        var (targets, originals, remembers) = ([EntryKey](), [EntryKey](), false)
-        targets.reserveCapacity(wishes.count * count)
-        originals.reserveCapacity(wishes.count * count)
-        for index in wishes.indices {
-            for retrieval in wishes[index].retrievals {
-                targets.append(retrieval.target)
-                originals.append(retrieval.original)
-                remembers = remembers || retrieval.remembersAnswers
-            }
-        }
-        return try await touchFresh(
-            targets, originals: originals, answers: remembers, trustsLayers: !needsProof, where: accepts)
-    }
-}
-
-extension ImageCache.Sight {
-    func isAbsent(_ place: Int) -> Bool {
-        if case .absent = files[place] { true } else { false }
-    }
-
-    /// The files of a number of forms from a place on; nil unless all are fresh.
-    func freshFiles(at places: Range<Int>) -> [StoredFile]? {
-        guard case .fresh(let first) = files[places.lowerBound] else { return nil }
-        var fresh = [first]
-        for case .fresh(let file) in files[places.dropFirst()] { fresh.append(file) }
-        return fresh.count == places.count ? fresh : nil
     }
 }
 

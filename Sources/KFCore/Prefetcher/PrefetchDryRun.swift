@@ -114,21 +114,21 @@ package struct PrefetchDryRun: Sendable {
     }
 
     private func look(at wishes: [PrefetchWish]) async throws(KingfisherError) -> [[Form]] {
-        let sight = try await wishes.cache?.touchFresh(wishes, forms)
+        let seen = try await wishes.cache?.look(for: wishes.flatMap { $0.retrievals }).images
         return try await manager.cache.blocking.run { [manager] () throws(KingfisherError) in
             var index = -1
             return try wishes.map { wish throws(KingfisherError) in
                 try wish.retrievals.map { retrieval throws(KingfisherError) in
                     index += 1
-                    guard let sight else { return Form(try manager.explain(retrieval)) }
-                    switch sight.files[index] {
+                    guard let seen else { return Form(try manager.explain(retrieval)) }
+                    switch seen[index] {
                     case .fresh(let file) where retrieval.answersFresh:
                         let refusal = retrieval.refusal(of: file.entry.originalMeasures)
                         return Form(
                             next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .disk, path: file.path,
                             expires: file.entry.expires)
                     case .absent where !retrieval.needsLook && retrieval.answersFresh:
-                        let refusal = wish.refusal(sight, at: index..<index + 1, now: manager.cache.now)
+                        let refusal = wish.refusal(seen[index...index], now: manager.cache.now)
                         return Form(next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .request)
                     default: return Form(try manager.explain(retrieval))
                     }

@@ -133,91 +133,85 @@ extension ImageCache {
         return layers.contains { $0.contains(key) }
     }
 
-    /// The state of many keys on the disk.
-    package struct Sight: Sendable {
-        package enum Key: Sendable {
-            /// Neither the image nor its original is cached.
-            case absent
-            /// The image cannot be used as it is, or only its original is cached.
-            case unusable
-            case fresh(StoredFile)
-        }
+    /// What a look at many images shows of one of them.
+    package enum Seen: Sendable {
+        /// Neither the image nor its original is cached.
+        case absent(Sight.Answer)
+        /// The image cannot be used as it is, or only its original is cached.
+        case unusable
+        case fresh(StoredFile)
 
-        package var files: [Key]
-        /// The fresh remembered responses, and none, of the absent keys for which they were looked up.
-        package var answers: [Int: Entry?] = [:]
-        /// The number of commits by other processes at that time; nil without a disk part.
-        package var commits: Int64?
+        package var isAbsent: Bool {
+            if case .absent = self { true } else { false }
+        }
     }
 
-    /// Returns the state of many keys on the disk. Fresh entries get a new access time, but not a new expiry. `accepts`
-    /// decides whether the entry of a key, given by index, can be used; without it, all can. `originals` are the keys
-    /// of the originals. With `answers`, looks for the remembered responses of absent keys as well. Without `trustsLayers`,
-    /// what lower layers have is left to look-ups that read it.
-    package func touchFresh(
-        _ keys: [EntryKey], originals: [EntryKey], answers: Bool = false, trustsLayers: Bool = true,
-        where accepts: (@Sendable (Int, Entry) -> Bool)? = nil
-    ) async throws(KingfisherError) -> Sight {
-        try await blocking.run { [self] () throws(KingfisherError) in
-            var sight = Sight(files: [Sight.Key](repeating: .absent, count: keys.count))
-            _ = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                sight.commits = storage.commitsOfOthers
-                for (index, found) in try storage.lookUp(keys).enumerated() {
+    /// Returns what is on the disk of many images, whose cache this is, and the number of commits by other processes at that
+    /// time; nil without a disk part. Fresh entries get a new access time, but not a new expiry.
+    package func look(
+        for retrievals: [Retrieval]
+    ) async throws(KingfisherError) -> (images: [Seen], commits: Int64?) {
+        let needsProof = retrievals.contains { $0.needsProof }
+        let judges = needsProof || retrievals.contains { $0.options.cachePolicy == .http }
+        @Sendable func accepts(_ index: Int, _ entry: Entry) -> Bool { !judges || retrievals[index].accepts(entry) }
+        return try await blocking.run { [self] () throws(KingfisherError) in
+            var seen = [Seen](repeating: .absent(.unknown), count: retrievals.count)
+            let commits = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+                let commits = storage.commitsOfOthers
+                for (index, found) in try storage.lookUp(retrievals.map { $0.target }).enumerated() {
                     switch found {
-                    case .absent: sight.files[index] = .absent
-                    case .unusable: sight.files[index] = .unusable
-                    case .fresh(let entry):
-                        guard accepts?(index, entry) ?? true else {
-                            sight.files[index] = .unusable
-                            continue
-                        }
+                    case .absent: seen[index] = .absent(.unknown)
+                    case .fresh(let entry) where accepts(index, entry):
                         storage.noteHit(entry, extending: ExpirationExtending.none)
-                        sight.files[index] = .fresh(StoredFile(entry, in: storage))
+                        seen[index] = .fresh(StoredFile(entry, in: storage))
+                    case .fresh, .unusable: seen[index] = .unusable
                     }
                 }
                 storage.writeReadsSoon()
-                let derived = keys.indices.filter { index in
-                    if case .absent = sight.files[index] { originals[index] != keys[index] } else { false }
+                let derived = retrievals.indices.filter { index in
+                    seen[index].isAbsent && retrievals[index].original != retrievals[index].target
                 }
-                if derived.isEmpty { return }
-                for (index, found) in zip(derived, try storage.lookUp(derived.map { originals[$0] })) {
+                if derived.isEmpty { return commits }
+                for (index, found) in zip(derived, try storage.lookUp(derived.map { retrievals[$0].original })) {
                     if case .absent = found { continue }
-                    sight.files[index] = .unusable
+                    seen[index] = .unusable
                 }
+                return commits
             }
-            for (number, layer) in layers.enumerated() where trustsLayers {
-                let missing = keys.indices.filter { index in
-                    if case .fresh = sight.files[index] { false } else { true }
+            // What lower layers have is left to look-ups that read it, where its hash counts.
+            for (number, layer) in layers.enumerated() where !needsProof {
+                let missing = retrievals.indices.filter { index in
+                    if case .fresh = seen[index] { false } else { true }
                 }
                 if missing.isEmpty { break }
-                for (index, file) in zip(missing, layer.lookUp(missing.map { keys[$0] })) {
-                    guard let file, accepts?(index, file.entry) ?? true else { continue }
+                for (index, file) in zip(missing, layer.lookUp(missing.map { retrievals[$0].target })) {
+                    guard let file, accepts(index, file.entry) else { continue }
                     // An original above it may have other bytes. Its own look-up compares them.
-                    let isAlone = if number == 0, case .absent = sight.files[index] { true } else { false }
-                    sight.files[index] = isAlone || originals[index] == keys[index] ? .fresh(file) : .unusable
+                    let isAlone = number == 0 && seen[index].isAbsent
+                    let isOriginal = retrievals[index].original == retrievals[index].target
+                    seen[index] = isAlone || isOriginal ? .fresh(file) : .unusable
                 }
             }
-            if answers { try lookForAnswers(keys, &sight) }
-            return sight
+            if retrievals.contains(where: { $0.remembersAnswers }) { try lookForAnswers(retrievals, &seen) }
+            return (seen, commits)
         }
     }
 
-    /// Looks for the remembered responses of absent keys.
-    private func lookForAnswers(_ keys: [EntryKey], _ sight: inout Sight) throws(KingfisherError) {
-        let absent = keys.indices.filter { if case .absent = sight.files[$0] { true } else { false } }
+    /// Looks for the remembered responses of absent images.
+    private func lookForAnswers(_ retrievals: [Retrieval], _ seen: inout [Seen]) throws(KingfisherError) {
+        let absent = seen.indices.filter { seen[$0].isAbsent }
         if absent.isEmpty { return }
         let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
             // Most caches remember no such response.
             guard try storage.hasEntries(ofFormat: Self.answerLabel) else {
                 return absent.map { _ in IndexedEntry.absent }
             }
-            return try storage.lookUp(
-                absent.map { EntryKey(key: keys[$0].key, identifier: EntryKey.answerIdentifier) })
+            return try storage.lookUp(absent.map { retrievals[$0].answerKey })
         }
         for (index, found) in zip(absent, found ?? []) {
             switch found {
-            case .absent: sight.answers[index] = .some(nil)
-            case .fresh(let entry): sight.answers[index] = .some(entry)
+            case .absent: seen[index] = .absent(.none)
+            case .fresh(let entry): seen[index] = .absent(retrievals[index].accepted(entry))
             case .unusable: break
             }
         }

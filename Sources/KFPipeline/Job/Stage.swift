@@ -64,6 +64,14 @@ package struct Asking: Sendable {
     }
 }
 
+extension Asking {
+    /// Creates the terms for an image that a look at many has not found. `moment` is that of the look in the downloader's
+    /// table of shared work.
+    package init(commits: Int64?, moment: UInt64, answer: Sight.Answer) {
+        self.init(stale: nil, commits: commits, moment: moment, answer: answer)
+    }
+}
+
 /// What an image is made from.
 enum Making: Sendable {
     /// The body of a download, or an original in memory.

@@ -110,16 +110,11 @@ extension Retrieval {
 /// The next steps for an image that a look-up of many keys did not find.
 extension Retrieval {
     /// The error that the remembered response stands for; nil if the source may be asked.
-    package func refusal(by answer: Entry?, now: Timestamp) -> KingfisherError? {
+    package func refusal(by answer: Sight.Answer, now: Timestamp) -> KingfisherError? {
         // The index has neither the image nor its original, and so no other representation.
-        let sight = Sight(hasFiles: true, answer: accepted(answer))
+        let sight = Sight(hasFiles: true, answer: answer)
         guard case .fail(let error) = decide(sight, asksRemotes: false, now: now) else { return nil }
         return error.isRemembered ? error : nil
-    }
-
-    /// `moment` is that of the look-up in the downloader's table of shared work.
-    package func asking(after found: ImageCache.Sight, at place: Int, moment: UInt64) -> Asking {
-        Asking(commits: found.commits, moment: moment, answer: found.answers[place].map(accepted) ?? .unknown)
     }
 }
 
