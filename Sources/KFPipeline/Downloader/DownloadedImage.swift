@@ -80,8 +80,8 @@ final class DownloadedImage: Sendable {
 
     /// Returns the digest of the bytes, without hashing them again if their store has it, or if they have been hashed
     /// here.
-    func digest(stored: ImageEnding.Ordered?) throws(KingfisherError) -> Digest {
-        if let digest = stored?.order?.change?.digest ?? digestSoFar { return digest }
+    func digest(stored: StoreOrder?) throws(KingfisherError) -> Digest {
+        if let digest = stored?.change?.digest ?? digestSoFar { return digest }
         let digest = try bytes.digest()
         known.withLock { $0 = digest }
         return digest

@@ -41,7 +41,7 @@ extension ImageJob {
             return store(ImageEnding(madeBefore: made, ending), of: image, in: image.stores, &turn)
         }
         orderOriginal(of: image, &ending, &turn)
-        guard enter(.making(.body(ending))) else { return }
+        guard enter(.making(Draft(ending))) else { return }
         ImageMaking.join(
             self, in: manager.downloader.work,
             MakeKey(
@@ -53,22 +53,21 @@ extension ImageJob {
 
     /// Continues with the outcome of a processor.
     func made(_ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ turn: inout Turn) {
-        guard case .making(let making) = stage else { return }
+        guard case .making(let draft) = stage else { return }
         note(.image)
-        var ending =
-            switch making {
-            case .body(let ending): ending
-            case .file(let derivation): self.ending(derivation)
-            }
-        switch (result, making) {
-        case (.success(let processed), _):
+        switch result {
+        case .success(let processed):
+            var ending = draft.ending
             ending.content = .processed(processed)
             ending.facts.warn(processed.warnings)
             if processed.warnings.contains(where: \.isDamage) { ending.retrieval = ending.retrieval.unstored }
             store(ending, of: made.downloaded, in: made.stores, &turn)
-        case (.failure(.processorError), .file(let derivation)) where retrieval.isDamaged(derivation.file):
-            undecodable(derivation, &turn)
-        case (.failure(let error), _):
+        case .failure(let error):
+            if case .processorError = error, let derivation = draft.ending.derivation,
+                retrieval.isDamaged(derivation.file)
+            {
+                return undecodable(derivation, &turn)
+            }
             retrieval.options.answers?.note(makingFailure: error, of: retrieval)
             fail(error, &turn)
         }
@@ -78,11 +77,11 @@ extension ImageJob {
 
     /// Makes the image from a cached file, or joins equal work in flight.
     func derive(_ derivation: Derivation) {
-        guard enter(.making(.file(derivation))) else { return }
-        let entry = derivation.file.entry
-        let retrieval = derivation.keeps ? self.retrieval : self.retrieval.unstored
+        let draft = Draft(ending(derivation))
+        guard enter(.making(draft)) else { return }
+        let (entry, retrieval) = (derivation.file.entry, draft.ending.retrieval)
         if makesVariants || retrieval.keepsBytes(of: entry.format) {
-            let reading = WorkerTask { [self] turn in if !isCancelled { readFile(derivation, &turn) } }
+            let reading = WorkerTask { [self] turn in if !isCancelled { readFile(derivation, draft, &turn) } }
             return StoreWorkers.makers.add([reading])
         }
         ImageMaking.join(
@@ -107,16 +106,15 @@ extension ImageJob {
         ending.facts.measures = derivation.file.entry.originalMeasures
         ending.facts.attempts = attempts
         ending.facts.response = derivation.response
-        if let problem = derivation.problem { ending.facts.storing.disk = .failed(problem) }
         return ending
     }
 
     /// Reads the file, whose bytes are the requested image or the original of several.
-    private func readFile(_ derivation: Derivation, _ turn: inout Turn) {
-        var ending = ending(derivation)
+    private func readFile(_ derivation: Derivation, _ draft: Draft, _ turn: inout Turn) {
         let entry = derivation.file.entry
         do throws(KingfisherError) {
-            if makesVariants { return try makeVariants(of: derivation, ending, &turn) }
+            if makesVariants { return try makeVariants(of: derivation, draft.ending, &turn) }
+            var ending = draft.ending
             ending.content = .bytes(.memory(try derivation.file.readAll()), entry.format, entry.object.pixels)
             store(ending, &turn)
         } catch {

@@ -65,43 +65,39 @@ extension ImageJob {
     // MARK: Uploads
 
     /// Uploads what a job has stored, if it came from its origin or was made here.
-    func share(_ ending: ImageEnding) {
-        let retrieval = ending.retrieval
-        var isMade = !ending.parts.isEmpty
-        if case .processed = ending.content { isMade = true }
-        guard let uploads = retrieval.originals.remotes?.uploads, ending.way != .remote || isMade,
-            ending.way != .stale, ending.way != .pinned, retrieval.isShareable, !ending.facts.isPersonal,
-            let origin = ending.origin
+    func share(_ draft: Draft) {
+        let (retrieval, way) = (draft.ending.retrieval, draft.ending.way)
+        var isMade = !draft.ending.parts.isEmpty
+        if case .processed = draft.ending.content { isMade = true }
+        guard let uploads = retrieval.originals.remotes?.uploads, way != .remote || isMade, way != .stale,
+            way != .pinned, retrieval.isShareable, !draft.ending.facts.isPersonal, let origin = draft.ending.origin
         else { return }
-        let response = ending.facts.response
+        let response = draft.ending.facts.response
         if let bar = origin.headers.sharingBar {
             let (url, reason) = response?.sharingBar ?? (retrieval.source.name, bar)
             return uploads.log.noteNotUploaded("\(url) \(reason); such images are not uploaded to remotes")
         }
         let (replaces, members) = state.withLock { ($0.replacesInRemote, $0.membersInRemote) }
         var terms = RemoteUpload.Terms(replaces: replaces)
-        var orders = ending.orders
-        switch ending.way {
+        switch way {
         case .fetched: terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
         case .revalidated:
             terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
             terms.isKnown = true
-        case .remote:
-            // The remote has the original.
-            orders.removeAll { $0 === ending.original?.order }
-            terms.original = retrieval.original
         default: terms.original = retrieval.original
         }
         // Only the wanted images are shared among those that were confirmed with the stale entry.
-        let confirmed = ending.renewals.dropFirst()
+        let confirmed = draft.ending.renewals.dropFirst()
         let wanted = confirmed.isEmpty ? [] : ([retrieval] + variants).map(\.target)
-        let shared = orders.compactMap { order -> RemoteUpload? in
-            guard case .success(let file?)? = order.outcome,
+        var shared: [RemoteUpload] = []
+        draft.forEachOrder { order in
+            // A remote that an image came from has the original.
+            guard case .success(let file?)? = order.outcome, way != .remote || order !== draft.ending.original,
                 wanted.contains(file.entry.key) || !confirmed.contains(where: { $0 === order }), order.isToBeShared()
-            else { return nil }
+            else { return }
             var entry = RemoteEntry(file.entry)
             if file.entry.key.isOriginal { entry.unknown = members ?? [] }
-            return RemoteUpload(entry, file, terms, to: uploads)
+            shared.append(RemoteUpload(entry, file, terms, to: uploads))
         }
         uploads.add(shared, from: downloader)
     }

@@ -35,7 +35,7 @@ extension ImageJob {
             return turn.end(self, .success(retrieval.result(way, stale.file, asked: asked)))
         }
         // The result must not be stored, because it would count as fresh.
-        derive(Derivation(file: stale.file, way: way, keeps: false, otherwise: otherwise))
+        derive(Derivation(stale.file, way, keeps: false, otherwise: otherwise))
     }
 
     /// Renews the entries that the origin has confirmed with a 304. `renewals` has those of other jobs.
@@ -54,7 +54,7 @@ extension ImageJob {
         ending.facts.attempts = attempts
         let place = stale.cache
         guard let storage = place.alreadyOpen, !storage.isReadOnly else {
-            return giveRenewed(ending, stale, nil, &turn)
+            return giveRenewed(Draft(ending), stale, nil, &turn)
         }
         do throws(KingfisherError) {
             let keys = Set(([retrieval] + variants).flatMap(\.keysOnDisk)).subtracting([entry.key])
@@ -72,7 +72,7 @@ extension ImageJob {
             turn.store(group, urgent: !retrieval.options.batchesStores)
             wait(forStoresOf: ending, &turn)
         } catch {
-            giveRenewed(ending, stale, error, &turn)
+            giveRenewed(Draft(ending), stale, error, &turn)
         }
     }
 
@@ -84,34 +84,34 @@ extension ImageJob {
     }
 
     /// Continues when the renewals have been written to the index, or have failed. The first one decides.
-    func conclude(_ ending: ImageEnding, confirming asking: Asking, _ turn: inout Turn) {
+    func conclude(_ draft: Draft, confirming asking: Asking, _ turn: inout Turn) {
         guard let stale = asking.stale else { return }
-        switch ending.renewals.first?.outcome {
+        switch draft.ending.renewals.first?.outcome {
         case .success(nil)?, nil:
             // The confirmed entry no longer exists.
             askWhole(asking, &turn)
-        case .success(_?)?: giveRenewed(ending, stale, nil, &turn)
-        case .failure(let error)?: giveRenewed(ending, stale, error, &turn)
+        case .success(_?)?: giveRenewed(draft, stale, nil, &turn)
+        case .failure(let error)?: giveRenewed(draft, stale, error, &turn)
         }
     }
 
     /// Delivers a confirmed image. If the renewal could not be written, the image is still right, and the result
     /// reports the error.
     private func giveRenewed(
-        _ ending: ImageEnding, _ stale: FoundFile, _ problem: KingfisherError?, _ turn: inout Turn
+        _ draft: Draft, _ stale: FoundFile, _ problem: KingfisherError?, _ turn: inout Turn
     ) {
-        let retrieval = ending.retrieval
+        let retrieval = draft.ending.retrieval
         if let answers = retrieval.options.answers {
             answers.confirm(stale.entry.key)
-            for case .success(let file?)? in ending.renewals.map(\.outcome) { answers.confirm(file.entry.key) }
+            for case .success(let file?)? in draft.ending.renewals.map(\.outcome) { answers.confirm(file.entry.key) }
         }
         if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(refusal, &turn) }
         if !makesVariants, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
-            var ending = ending
-            if let problem { ending.facts.storing.disk = .failed(problem) }
-            return turn.end(self, .success(ending.result(.file(stale.file))))
+            var storing = CacheStoreResult()
+            if let problem { storing.disk = .failed(problem) }
+            return turn.end(self, .success(draft.result(.file(stale.file), storing)))
         }
-        derive(Derivation(file: stale.file, way: .revalidated, response: ending.facts.response, problem: problem))
+        derive(Derivation(stale.file, .revalidated, response: draft.ending.facts.response, problem: problem))
     }
 }
 

@@ -39,9 +39,7 @@ extension ImageJob {
     private func deliverEarly(_ ending: ImageEnding, _ turn: Turn) {
         if ending.retrieval.options.waitForCache || isDelivered { return }
         do throws(KingfisherError) {
-            let result = try ending.result(stored: nil)
-            ending.remember(result)
-            turn.deliver(early: self, result)
+            turn.deliver(early: self, try Draft(ending).early())
         } catch {
             // The bytes may be readable once they have been stored.
         }
@@ -68,7 +66,7 @@ extension ImageJob {
                         now: retrieval.now), digest: image.digestSoFar)
             }
             guard let ordered else { return group }
-            ending.original = .store(ordered.order)
+            ending.original = ordered.order
             if ordered.isNew { group.append(ordered.order) }
             // A job that also keeps the image in memory needs its bytes there.
             guard let file = ordered.order.change?.staged, !retrieval.usesMemory else { return group }
@@ -78,7 +76,7 @@ extension ImageJob {
             }
         } catch {
             // The image is still delivered, and its result reports the error.
-            ending.original = .failed(error)
+            ending.original = StoreOrder(failed: error, in: retrieval.originals)
         }
         return group
     }
@@ -97,23 +95,22 @@ extension ImageJob {
     }
 
     /// Delivers the image when its stores have ended.
-    func conclude(_ ending: consuming ImageEnding, _ turn: inout Turn) {
-        share(ending)
-        if let asking = ending.confirmed { return conclude(ending, confirming: asking, &turn) }
-        if let derivation = ending.derivation, !derivation.isAgain,
-            ending.target?.isOutdated == true || ending.parts.contains(where: { $0.target?.isOutdated == true })
-        {
-            return deriveAgain(derivation, ending)
+    func conclude(_ draft: Draft, _ turn: inout Turn) {
+        share(draft)
+        if let asking = draft.ending.confirmed { return conclude(draft, confirming: asking, &turn) }
+        if let derivation = draft.ending.derivation, !derivation.isAgain, draft.isOutdated {
+            return deriveAgain(derivation, draft)
         }
-        end(ending, &turn)
+        end(draft, &turn)
     }
 
     /// Ends a job with the images that were made together.
-    private func endParts(_ ending: ImageEnding, _ turn: inout Turn) {
-        let results = ending.parts.map { part in
+    private func end(_ parts: [Draft], _ turn: inout Turn) {
+        let results = parts.map { part in
             let result = Result { () throws(KingfisherError) in try part.concluded() }
             if case .failure(let error) = result {
-                part.retrieval.options.answers?.note(makingFailure: error, of: part.retrieval)
+                let retrieval = part.ending.retrieval
+                retrieval.options.answers?.note(makingFailure: error, of: retrieval)
             }
             return result
         }
@@ -122,42 +119,36 @@ extension ImageJob {
         if let first = results.first { turn.end(self, first) }
     }
 
-    private func end(_ ending: consuming ImageEnding, _ turn: inout Turn) {
-        if !ending.parts.isEmpty { return endParts(ending, &turn) }
+    private func end(_ draft: Draft, _ turn: inout Turn) {
+        if !draft.ending.parts.isEmpty { return end(draft.ending.parts, &turn) }
         // The recipient may already have its result, so that a failed store needs another way to be reported.
         if isDelivered {
-            _ = ending.noteOutcomes()
-            if !isCancelled, let error = ending.facts.storing.diskError {
-                ending.retrieval.cache.tellFailedStore(ending.retrieval.target, error)
+            if !isCancelled, let error = draft.outcomes().storing.diskError {
+                draft.ending.retrieval.cache.tellFailedStore(draft.ending.retrieval.target, error)
             }
             return _ = deliver()
         }
         do throws(KingfisherError) {
-            turn.end(self, .success(try ending.concluded()))
+            turn.end(self, .success(try draft.concluded()))
         } catch {
             turn.end(self, .failure(error))
         }
     }
 
     /// Makes the result again if its original was replaced meanwhile, because the result of the old one is not stored.
-    private func deriveAgain(_ derivation: Derivation, _ ending: ImageEnding) {
+    private func deriveAgain(_ derivation: Derivation, _ draft: Draft) {
         StoreWorkers.blocking.submit { [self] in
             Turn.run { turn in
-                let retrieval = ending.retrieval
+                let retrieval = draft.ending.retrieval
                 do throws(KingfisherError) {
                     let newer = try retrieval.originals.firstFile(
                         of: [retrieval.original], strict: false, isTrusted: retrieval.isTrusted,
                         where: retrieval.accepts)
                     if let newer { newer.cache.noteHit(newer) }
                     guard let newer, newer.isFresh, newer.file.entry.object.digest != derivation.digest else {
-                        return end(ending, &turn)
+                        return end(draft, &turn)
                     }
-                    derive(
-                        Derivation(
-                            file: newer.file, way: derivation.way, response: derivation.response,
-                            problem: derivation.problem, otherwise: derivation.otherwise,
-                            isHashed: retrieval.isHashed(newer), isAgain: true,
-                            removals: newer.isBorrowed ? nil : newer.removals))
+                    derive(Derivation(newer, derivation.way, for: retrieval, after: derivation))
                 } catch {
                     turn.end(self, .failure(error))
                 }

@@ -22,7 +22,7 @@ struct VariantOriginal: Sendable {
     }
 
     /// Takes the bytes of a body whose store has been ordered.
-    init(_ image: DownloadedImage, stored: ImageEnding.Ordered?) throws(KingfisherError) {
+    init(_ image: DownloadedImage, stored: StoreOrder?) throws(KingfisherError) {
         bytes = try image.bytes.load()
         (format, pixels) = (image.format, image.info.map(PixelFacts.init))
         digest = try image.digest(stored: stored)
@@ -76,14 +76,15 @@ extension ImageJob {
         _ ending: ImageEnding, in book: OrderBook?,
         of original: @escaping @Sendable () throws(KingfisherError) -> VariantOriginal
     ) {
-        guard enter(.making(.body(ending))) else { return }
+        let draft = Draft(ending)
+        guard enter(.making(draft)) else { return }
         book?.hold()
         let making = WorkerTask { [self] turn in
             defer { book?.release() }
             if isCancelled { return }
             do throws(KingfisherError) {
                 let none = variants.map { _ in ImageEnding.Content?.none }
-                conclude(none, of: try original(), ending, in: book, &turn)
+                conclude(none, of: try original(), draft.ending, in: book, &turn)
             } catch {
                 fail(error, &turn)
             }
@@ -132,7 +133,7 @@ extension ImageJob {
                     return own.map { .file($0.file) }
                 }
                 if fails { return fail(error, &turn) }
-                let derivation = Derivation(file: stale.file, way: .stale, keeps: false)
+                let derivation = Derivation(stale.file, .stale, keeps: false)
                 let original = contents.contains { $0 == nil } ? try VariantOriginal(derivation) : nil
                 conclude(contents, of: original, self.ending(derivation), in: nil, &turn)
             } catch {
@@ -166,16 +167,16 @@ extension ImageJob {
                 isKept ? variants[index] : variants[index].unstored, asked: asked[index], way, content,
                 origin: ending.origin)
             (part.facts, part.original, part.arrived) = (ending.facts, ending.original, ending.arrived)
-            part.isOfHashedBytes = ending.isOfHashedBytes
+            (part.isOfHashedBytes, part.derivation) = (ending.isOfHashedBytes, ending.derivation)
             if case .processed(let image) = content {
                 part.facts.warn(image.warnings)
                 if image.warnings.contains(where: \.isDamage) { part.retrieval = part.retrieval.unstored }
             }
-            if present[index] != nil { return part }
+            if present[index] != nil { return Draft(part) }
             group += part.keepTarget(in: book) { part in
                 if case .bytes = part.content { nil } else { original?.digest }
             }
-            return part
+            return Draft(part)
         }
         turn.store(group, urgent: !retrieval.options.batchesStores)
         wait(forStoresOf: ending, &turn)

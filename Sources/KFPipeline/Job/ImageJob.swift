@@ -299,10 +299,13 @@ package final class ImageJob: WorkWaiter {
 
     /// Waits for the stores of the image, then concludes the job.
     func wait(forStoresOf ending: consuming ImageEnding, _ turn: inout Turn) {
-        let orders = ending.orders
-        state.withLock { $0.openStores = 1 + orders.count }
-        enter(.storing(ending))
-        for order in orders where order.hasEnded(for: self) { stored(&turn) }
+        let draft = Draft(ending)
+        state.withLock { state in
+            state.openStores = 1
+            draft.forEachOrder { _ in state.openStores += 1 }
+        }
+        enter(.storing(draft))
+        draft.forEachOrder { order in if order.hasEnded(for: self) { stored(&turn) } }
         stored(&turn)
     }
 
@@ -312,6 +315,6 @@ package final class ImageJob: WorkWaiter {
             state.openStores -= 1
             return state.openStores == 0 ? state.stage : nil
         }
-        if case .storing(let ending)? = stage { conclude(ending, &turn) }
+        if case .storing(let draft)? = stage { conclude(draft, &turn) }
     }
 }

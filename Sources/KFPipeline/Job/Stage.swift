@@ -10,8 +10,8 @@ enum Stage: Sendable {
     case split(Split)
     /// A remote or the source is asked, or will be after a rest.
     case fetching(Asking)
-    indirect case making(Making)
-    indirect case storing(ImageEnding)
+    case making(Draft)
+    case storing(Draft)
     case ended
 
     /// Returns whether a job may go on from this stage to another one.
@@ -72,118 +72,44 @@ extension Asking {
     }
 }
 
-/// What an image is made from.
-enum Making: Sendable {
-    /// The body of a download, or an original in memory.
-    case body(ImageEnding)
-    case file(Derivation)
-}
-
 /// The making of an image from a cached file.
-struct Derivation: Sendable {
+final class Derivation: Sendable {
     let file: CachedFile
     let way: RetrievalWay
     /// Whether the result may be stored.
-    var keeps = true
+    let keeps: Bool
     /// The response that confirmed the file, if it was revalidated, and the error of writing the renewal.
-    var response: ResponseFacts?
-    var problem: KingfisherError?
+    let response: ResponseFacts?
+    let problem: KingfisherError?
     /// The action if the file cannot be decoded: to fetch the image again, or to fail.
-    var otherwise: Result<Asking, KingfisherError> = .success(Asking())
+    let otherwise: Result<Asking, KingfisherError>
     /// Whether the file was hashed by this cache: one of a lower layer is only where its hash counts.
-    var isHashed = true
+    let isHashed: Bool
     /// Whether the original has already been replaced once meanwhile.
-    var isAgain = false
+    let isAgain: Bool
     /// The count of removals of the original's cache when the file was found; nil for a file that is never removed.
-    var removals: UInt64?
-
-    var digest: Digest { file.entry.object.digest }
-}
-
-/// The result of a job while its image is made and stored.
-struct ImageEnding: Sendable {
-    enum Content: Sendable {
-        case bytes(PendingBytes, ImageFormat, PixelFacts?)
-        case processed(ProcessedImage)
-        /// An existing file that is delivered unchanged.
-        case file(CachedFile)
-        /// The image, or one of several, could not be made.
-        case failure(KingfisherError)
-    }
-
-    enum Ordered: Sendable {
-        case store(StoreOrder)
-        /// The bytes could not be prepared.
-        case failed(KingfisherError)
-
-        var order: StoreOrder? {
-            if case .store(let order) = self { order } else { nil }
-        }
-
-        var outcome: StoreOrder.Outcome? {
-            switch self {
-            case .store(let order): order.outcome
-            case .failed(let error): .failure(error)
-            }
-        }
-
-        /// Whether the image was not stored, because its original had been replaced.
-        var isOutdated: Bool {
-            if case .success(nil)? = outcome { true } else { false }
-        }
-    }
-
-    /// The retrieval, including the changes that depend on the response.
-    var retrieval: Retrieval
-    let asked: Retrieval
-    let way: RetrievalWay
-    var content: Content
-    let origin: OriginFacts?
-    /// Whether the bytes that the image is made from were hashed by this cache.
-    var isOfHashedBytes = true
-    var facts = Outcome.Facts()
-    /// The claim that keeps other processes from requesting the key until everything is stored.
-    var flight: FlightHold?
-    /// The cached file that the image is made from; nil for a download.
-    var derivation: Derivation?
-    /// When the image or its original came from its source or a remote; nil for a cached file.
-    var arrived: Timestamp?
-    /// The images that are made together of this one.
-    var parts: [ImageEnding] = []
-    var original: Ordered?
-    var hasOrderedOriginal = false
-    var target: Ordered?
-    /// The terms on which the source was asked that has confirmed the stale entry, and the renewals of that and of others.
-    var confirmed: Asking?
-    var renewals: [StoreOrder] = []
-    /// The tokens that make removals in both caches wait until everything is stored.
-    private var tokens: (target: StoresUnderWay.Token, original: StoresUnderWay.Token?)?
+    let removals: UInt64?
 
     init(
-        _ retrieval: Retrieval, asked: Retrieval, _ way: RetrievalWay, _ content: Content, origin: OriginFacts? = nil
+        _ file: CachedFile, _ way: RetrievalWay, keeps: Bool = true, response: ResponseFacts? = nil,
+        problem: KingfisherError? = nil, otherwise: Result<Asking, KingfisherError> = .success(Asking()),
+        isHashed: Bool = true, isAgain: Bool = false, removals: UInt64? = nil
     ) {
-        self.retrieval = retrieval
-        self.asked = asked
-        self.way = way
-        self.content = content
-        self.origin = origin
+        (self.file, self.way, self.keeps) = (file, way, keeps)
+        (self.response, self.problem, self.otherwise) = (response, problem, otherwise)
+        (self.isHashed, self.isAgain, self.removals) = (isHashed, isAgain, removals)
     }
 
-    /// All stores that the result waits for.
-    var orders: [StoreOrder] {
-        [original?.order, target?.order].compactMap { $0 } + renewals + parts.compactMap { $0.target?.order }
+    /// Makes the image of a file that a look-up has found.
+    convenience init(_ found: FoundFile, _ way: RetrievalWay, for retrieval: Retrieval, after other: Derivation? = nil)
+    {
+        self.init(
+            found.file, way, keeps: !found.isElsewhere, response: other?.response, problem: other?.problem,
+            otherwise: other?.otherwise ?? .success(Asking()), isHashed: retrieval.isHashed(found),
+            isAgain: other != nil, removals: found.isBorrowed ? nil : found.removals)
     }
 
-    /// Makes removals wait until this value is gone.
-    mutating func holdStores() {
-        let key = retrieval.target.key
-        let isSame = retrieval.cache === retrieval.originals
-        tokens = (retrieval.cache.stores.begin(key), isSame ? nil : retrieval.originals.stores.begin(key))
-    }
-
-    func result(_ content: Outcome.Content) -> RetrieveImageResult {
-        RetrieveImageResult(retrieval, asked: asked, way, content, facts)
-    }
+    var digest: Digest { file.entry.object.digest }
 }
 
 /// The jobs that bring several images of one source.

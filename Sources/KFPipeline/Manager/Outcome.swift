@@ -24,7 +24,6 @@ package final class Outcome: Sendable {
 
     /// The facts about a retrieval beside its image.
     struct Facts: Sendable {
-        var storing = CacheStoreResult()
         var response: ResponseFacts?
         var attempts = 0
         /// Whether the image belongs to this call alone, so that nothing made from it is stored.
@@ -50,11 +49,16 @@ package final class Outcome: Sendable {
     let way: RetrievalWay
     let content: Content
     let facts: Facts
+    let storing: CacheStoreResult
 
-    init(_ subject: Subject, _ way: RetrievalWay, _ content: Content, _ facts: Facts = Facts()) {
+    init(
+        _ subject: Subject, _ way: RetrievalWay, _ content: Content, _ facts: Facts = Facts(),
+        _ storing: CacheStoreResult = CacheStoreResult()
+    ) {
         self.subject = subject
         self.way = way
         self.content = content
         self.facts = facts
+        self.storing = storing
     }
 }

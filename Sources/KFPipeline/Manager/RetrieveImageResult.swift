@@ -10,9 +10,9 @@ public struct RetrieveImageResult: Sendable {
 
     init(
         _ retrieval: Retrieval, asked: Retrieval, _ way: RetrievalWay, _ content: Outcome.Content,
-        _ facts: Outcome.Facts = Outcome.Facts()
+        _ facts: Outcome.Facts = Outcome.Facts(), _ storing: CacheStoreResult = CacheStoreResult()
     ) {
-        outcome = Outcome(.retrieval(retrieval, asked: asked), way, content, facts)
+        outcome = Outcome(.retrieval(retrieval, asked: asked), way, content, facts, storing)
     }
 
     init(named source: Source, _ key: EntryKey, _ terms: ResultTerms, _ content: Outcome.Content) {
@@ -89,7 +89,7 @@ public struct RetrieveImageResult: Sendable {
     /// The error in whose place ``KingfisherOptions/onFailureImage`` was delivered; nil for every other image.
     public var failure: KingfisherError? { outcome.facts.failure }
     /// The outcome of storing. An image is delivered even if it could not be stored.
-    public var storing: CacheStoreResult { outcome.facts.storing }
+    public var storing: CacheStoreResult { outcome.storing }
     /// The response that brought or confirmed the image; nil if no request was made.
     public var response: ResponseFacts? { outcome.facts.response }
     /// The number of requests made, retries included.
@@ -115,7 +115,7 @@ public struct RetrieveImageResult: Sendable {
     func known(to retrieval: Retrieval) -> RetrieveImageResult {
         var facts = outcome.facts
         (facts.attempts, facts.response, facts.reason) = (0, nil, nil)
-        return RetrieveImageResult(retrieval, asked: retrieval, .memory, content, facts)
+        return RetrieveImageResult(retrieval, asked: retrieval, .memory, content, facts, outcome.storing)
     }
 
     /// The open file of the disk cache, if the image came from it or was stored in it.

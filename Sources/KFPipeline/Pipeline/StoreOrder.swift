@@ -25,6 +25,12 @@ final class StoreOrder: Sendable {
         state = Mutex(State(change: change, whenDone: whenDone))
     }
 
+    /// Creates a store whose bytes could not be prepared.
+    convenience init(failed error: KingfisherError, in cache: ImageCache) {
+        self.init(nil, to: cache)
+        state.withLock { $0.outcome = .failure(error) }
+    }
+
     /// What is to be stored; nil while it is being prepared.
     var change: Store? { state.withLock { $0.change } }
 
@@ -40,6 +46,14 @@ final class StoreOrder: Sendable {
 
     /// The outcome; nil before the end.
     var outcome: Outcome? { state.withLock { $0.outcome } }
+
+    /// Whether its bytes could be prepared, as far as is known.
+    var isPrepared: Bool { state.withLock { $0.change != nil || $0.outcome == nil } }
+
+    /// Whether the image was not stored, because its original had been replaced.
+    var isOutdated: Bool {
+        if case .success(nil)? = outcome { true } else { false }
+    }
 
     /// Returns true for the first caller, which offers the stored image to a remote.
     func isToBeShared() -> Bool {

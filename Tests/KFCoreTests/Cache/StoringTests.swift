@@ -69,10 +69,10 @@ struct StoringTests {
         let bytes = try ManagerFixture.fixture("png/rgb.png")
         let made = ProcessedImage(image: try ImageDecoder.decode(bytes), bytes: bytes, format: .png)
         var ending = ImageEnding(retrieval, asked: retrieval, .fetched, .processed(made))
-        let group = fixture.manager.keepTarget(of: &ending, in: nil) { _ throws(KingfisherError) in
+        let group = ending.keepTarget(in: nil) { _ throws(KingfisherError) in
             throw .cacheError(reason: .diskIsFull(detail: "a test"))
         }
-        guard case .failed = ending.target else {
+        guard case .failure? = ending.target?.outcome else {
             Issue.record("the store was ordered")
             return
         }

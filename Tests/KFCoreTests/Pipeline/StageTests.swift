@@ -18,8 +18,8 @@ struct StageTests {
         case .looking: .looking
         case .split: .split(Split(2))
         case .fetching: .fetching(Asking())
-        case .making: .making(.body(ending))
-        case .storing: .storing(ending)
+        case .making: .making(Draft(ending))
+        case .storing: .storing(Draft(ending))
         case .ended: .ended
         }
     }
