@@ -95,12 +95,9 @@ public typealias ShardNames = KFLists.ShardNames
 // Remotes.
 public typealias CacheLayer = KFRemote.CacheLayer
 public typealias CacheLayerAnswer = KFRemote.CacheLayerAnswer
-public typealias CacheLayerBlob = KFRemote.CacheLayerBlob
 public typealias CacheLayerBody = KFRemote.CacheLayerBody
 public typealias CacheLayerRequest = KFRemote.CacheLayerRequest
 public typealias RemoteCacheLayer = KFRemote.RemoteCacheLayer
-public typealias RemoteCheck = KFRemote.RemoteCheck
-public typealias RemoteCleaning = KFRemote.RemoteCleaning
 
 // Expiration, and what the caches hold.
 public typealias CacheClock = KFStorage.CacheClock

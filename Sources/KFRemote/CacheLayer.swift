@@ -24,9 +24,6 @@ import Synchronization
 ///                 case .write(let body, _):
 ///                     await table.set(request.path, try? body.load())
 ///                     request.end(.done)
-///                 case .delete:
-///                     await table.set(request.path, nil)
-///                     request.end(.done)
 ///                 }
 ///             }
 ///         }
@@ -45,10 +42,6 @@ public protocol CacheLayer: AnyObject, Sendable {
     func start(_ requests: [CacheLayerRequest])
     /// Gives up requests that have been answered otherwise. The layer may end them or not.
     func cancel(_ requests: [CacheLayerRequest])
-    /// Passes each blob of the layer to `take`, in any order. Other files are passed over. A list that is not complete is
-    /// an error, because an object without an entry may be deleted. The default throws `remoteIsUnavailable` (3017), as a
-    /// server that cannot list does.
-    func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError)
     /// Releases connections. A later `start` makes new ones.
     func shutdown()
 }
@@ -60,15 +53,12 @@ extension CacheLayer {
         "\(self.name)/\(CacheLayerRequest.path(of: kind, name))"
     }
     public func cancel(_ requests: [CacheLayerRequest]) {}
-    public func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError) {
-        throw .cannotList(name, "this store cannot list")
-    }
     public func shutdown() {}
 }
 
 /// The answer of a layer to a request.
 public enum CacheLayerAnswer: Sendable, Equatable {
-    /// The blob has been read to its end, exists, is stored, or is deleted.
+    /// The blob has been read to its end, exists, or is stored.
     case done
     /// The blob was not stored, because there is one of this name: the answer to a write that replaces nothing.
     case exists
@@ -143,8 +133,6 @@ public final class CacheLayerRequest: Sendable {
         /// Store the blob. Without `replaces`, a blob of that name may stay as it is; `exists` says so, and has it
         /// verified. Readers must see all of it or nothing.
         case write(CacheLayerBody, replaces: Bool)
-        /// Delete the blob. One that does not exist may be `done` or `absent`.
-        case delete
     }
 
     /// The kind of a blob.
@@ -187,13 +175,6 @@ public final class CacheLayerRequest: Sendable {
     static func path(of kind: Kind, _ name: String) -> String { "\(kind.rawValue)/\(name.prefix(2))/\(name)" }
 
     var isWrite: Bool { if case .write = operation { true } else { false } }
-
-    var isLookUp: Bool {
-        switch operation {
-        case .read, .check: true
-        case .write, .delete: false
-        }
-    }
 
     /// Whether the blob has more than `limit` bytes.
     package var isTooLong: Bool { arrived.withLock { $0.bytes } > limit }

@@ -39,24 +39,6 @@ final class FileCacheLayer: CacheLayer {
         }
     }
 
-    func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError) {
-        do throws(StorageError) {
-            try await pool.run { [directory] () throws(StorageError) in
-                let now = Timestamp.now()
-                for kind in [CacheLayerRequest.Kind.entry, .object] {
-                    for number in UInt8.min...UInt8.max {
-                        let folder = "\(kind.rawValue)/\(number.digits(2, radix: 16))"
-                        try directory.eachFile(in: RemoteLayout.root + folder) { name, size, used in
-                            CacheLayerBlob(path: "\(folder)/\(name)", bytes: size, usedAt: used, now: now).map(take)
-                        }
-                    }
-                }
-            }
-        } catch {
-            throw .cannotList(name, error.message)
-        }
-    }
-
     private func answer(_ request: CacheLayerRequest) -> CacheLayerAnswer {
         let path = RemoteLayout.path(of: request.kind, request.name)
         do throws(StorageError) {
@@ -65,7 +47,6 @@ final class FileCacheLayer: CacheLayer {
             case .check: return try directory.open(path) == nil ? .absent : .done
             case .write(let body, let replaces):
                 return try write(body, to: path, replaces: replaces, request) ? .done : .exists
-            case .delete: return try directory.remove(path) ? .done : .absent
             }
         } catch {
             return answer(to: error, request, path)
@@ -73,7 +54,7 @@ final class FileCacheLayer: CacheLayer {
     }
 
     private func read(_ path: String, _ request: CacheLayerRequest) throws(StorageError) -> CacheLayerAnswer {
-        guard let file = try directory.open(path, isUse: !request.remote.isUpkeep) else { return .absent }
+        guard let file = try directory.open(path) else { return .absent }
         let size = min(Int64(try file.status().st_size), request.limit)
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Int(min(size, 256 << 10)) + 1, alignment: 64)
@@ -103,7 +84,7 @@ final class FileCacheLayer: CacheLayer {
     private func answer(to error: StorageError, _ request: CacheLayerRequest, _ path: String) -> CacheLayerAnswer {
         guard case .system(_, _, let code) = error else { return .refusedBlob(error.message) }
         switch code {
-        case EACCES where request.isLookUp && directory.holds(path):
+        case EACCES where !request.isWrite && directory.holds(path):
             // A file of a writer whose umask shuts others out. The other files may be readable, and it can be replaced.
             request.warn("\(error.message)\(directory.cure)")
             if case .check = request.operation { return .done }

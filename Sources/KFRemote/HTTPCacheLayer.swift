@@ -73,18 +73,7 @@ final class HTTPCacheLayer: CacheLayer {
         "\(self.name)/\(RemoteLayout.path(of: kind, name))"
     }
 
-    func request(for page: BlobPage) -> TransferRequest {
-        var options = terms
-        options.maxTime = min(maxTime, Self.time(for: Int64(BlobPage.longest)))
-        if page.method == .listCollection { options.acceptedStatus = [207] }
-        var request = TransferRequest(url: page.url, terms: TransferTerms(options))
-        request.method = page.method
-        if page.method == .listCollection { request.headers.append(("Depth", "1")) }
-        server.sign(&request, for: nil)
-        return request
-    }
-
-    var engine: TransferEngine {
+    private var engine: TransferEngine {
         work.withLock { work in
             if let engine = work.engine { return engine }
             var configuration = EngineConfiguration()
@@ -173,9 +162,6 @@ final class HTTPCacheLayer: CacheLayer {
             request.body = try Self.transferBody(body)
             if !replaces { request.headers.append(("If-None-Match", "*")) }
             request.hooks.sent = { blob.noteActivity() }
-        case .delete:
-            request.terms = writing
-            request.method = .delete
         }
         server.sign(&request, for: blob)
         return request
@@ -224,15 +210,15 @@ final class HTTPCacheLayer: CacheLayer {
     }
 
     private func answer(to status: Int, _ head: ResponseHead, _ attempt: Attempt) -> CacheLayerAnswer? {
-        let (isWrite, isLookUp) = (attempt.request.isWrite, attempt.request.isLookUp)
+        let isWrite = attempt.request.isWrite
         if let rest = RetryAfter.rest(status: status, value: head.headers["retry-after"]) { return .busy(rest) }
         func refused(_ reason: String) -> CacheLayerAnswer {
-            .refused("\(reason) (status \(status))\(server.advice(on: status, head, isLookUp: isLookUp))")
+            .refused("\(reason) (status \(status))\(server.advice(on: status, head, isWrite: isWrite))")
         }
         switch status {
         case 300..<400: return refused("it redirects")
         case 412 where isWrite: return .exists
-        case 423 where !isLookUp: return .locked("it is locked (status 423)")
+        case 423 where isWrite: return .locked("it is locked (status 423)")
         case 404 where isWrite, 409 where isWrite:
             if server.hasCollections, attempt.collections == nil {
                 // They are made once, and then the blob is written again.
@@ -247,14 +233,13 @@ final class HTTPCacheLayer: CacheLayer {
         case 404 where server.isAbsence?(attempt.refusal.bytes) == true: return refused(server.absence)
         case 404, 410: return .absent
         case 401, 403:
-            return refused("it does not allow \(isWrite ? "uploads" : isLookUp ? "reading" : "deletions")")
+            return refused("it does not allow \(isWrite ? "uploads" : "reading")")
         case 413 where isWrite: return .refusedBlob("it is too large (status 413)")
         case 429: return .busy(Self.standardRest)
         case 507 where isWrite: return refused("its storage is full")
-        case 501 where !isLookUp, 405 where !isLookUp:
-            return refused(isWrite ? "it takes no uploads" : "it deletes nothing")
+        case 501 where isWrite, 405 where isWrite: return refused("it takes no uploads")
         case 500...599: return .failed("status \(status)")
-        default: return isLookUp ? refused("it cannot be read") : .refused("status \(status)")
+        default: return isWrite ? .refused("status \(status)") : refused("it cannot be read")
         }
     }
 

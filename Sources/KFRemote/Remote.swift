@@ -19,9 +19,6 @@ package final class Remote: Sendable {
     }
 
     package let layer: any CacheLayer
-    /// Whether the requests are those of a check or a cleaning: each answer stands for its own blob and changes no health,
-    /// and a read is no use of a blob.
-    let isUpkeep: Bool
     /// Called with each change of the health, never under a lock.
     private let report: @Sendable (RemoteHealth.Change) -> Void
     private let duty = Mutex(Duty())
@@ -29,11 +26,9 @@ package final class Remote: Sendable {
     private let lastActivity = Atomic<UInt64>(0)
 
     package init(
-        _ layer: any CacheLayer, silence: Duration, isUpkeep: Bool = false,
-        report: @escaping @Sendable (RemoteHealth.Change) -> Void
+        _ layer: any CacheLayer, silence: Duration, report: @escaping @Sendable (RemoteHealth.Change) -> Void
     ) {
         self.layer = layer
-        self.isUpkeep = isUpkeep
         self.silence = silence
         self.report = report
     }
@@ -82,7 +77,6 @@ package final class Remote: Sendable {
             where duty.requests.removeValue(forKey: ObjectIdentifier(request)) != nil {
                 let named = answer.naming(layer.location(of: request.kind, request.name))
                 ended.append((request, named))
-                if isUpkeep { continue }
                 guard let change = duty.health.note(named, to: request.healthKind, at: .now) else { continue }
                 changes.append(change)
                 switch change {
@@ -132,7 +126,7 @@ package final class Remote: Sendable {
         var change: RemoteHealth.Change?
         let watches = duty.withLock { duty in
             // Only look-ups hold a run up. Uploads have time limits of their own, which know what a slow line has taken.
-            if since >= silence, duty.requests.values.contains(where: \.isLookUp) {
+            if since >= silence, duty.requests.values.contains(where: { !$0.isWrite }) {
                 change = duty.health.beginRest("it does not answer", at: .now)
                 left = duty.takeAll()
             }
@@ -161,7 +155,7 @@ extension CacheLayerRequest {
     }
 
     fileprivate var healthKind: RemoteHealth.Kind {
-        guard isLookUp else { return .upload }
+        if isWrite { return .upload }
         return kind == .entry ? .entry : .object
     }
 }

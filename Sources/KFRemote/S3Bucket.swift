@@ -7,20 +7,13 @@ import KFTerms
 struct S3Bucket: BlobServer {
     let name: String
     let address: RemoteAddress
-    /// The path of the bucket below the root, and what precedes each key of a blob.
-    private let bucket: String
-    private let keys: String
     /// Nil without keys: a public bucket can be read.
     let signing: AWSSigning?
     var credentials: Credentials? { nil }
     var hasCollections: Bool { false }
     var absence: String { "no such bucket" }
     var isAbsence: (@Sendable ([UInt8]) -> Bool)? {
-        { body in
-            var code = ""
-            _ = XMLText.read(body) { path, text in if path == ["Error", "Code"] { code = text } }
-            return code == "NoSuchBucket"
-        }
+        { String(decoding: $0, as: UTF8.self).firstRange(of: "<Code>NoSuchBucket</Code>") != nil }
     }
 
     init(_ url: RemoteURL, _ environment: [String: String]) throws(KingfisherError) {
@@ -48,9 +41,7 @@ struct S3Bucket: BlobServer {
             endpoint ?? "https://s3.\(region).amazonaws.com", of: "AWS_ENDPOINT_URL", schemes: ["http", "https"])
         guard !place.host.isEmpty else { throw RemoteURL.invalid("AWS_ENDPOINT_URL has no host") }
         self.name = "s3://\(url.host)\(url.trimmedPath)"
-        bucket = place.prefix + name
-        keys = url.prefix + RemoteLayout.root
-        address = RemoteAddress(place, prefix: "\(bucket)/\(url.prefix)")
+        address = RemoteAddress(place, prefix: "\(place.prefix)\(name)/\(url.prefix)")
         if let key = value("AWS_ACCESS_KEY_ID"), let secret = value("AWS_SECRET_ACCESS_KEY") {
             signing = AWSSigning(
                 accessKey: key, secretKey: secret, sessionToken: value("AWS_SESSION_TOKEN"), region: region)
@@ -64,52 +55,24 @@ struct S3Bucket: BlobServer {
     }
 
     /// The signature covers the digest of the body, or of nothing.
-    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest?) {
+    func sign(_ request: inout TransferRequest, for blob: CacheLayerRequest) {
         guard let signing else { return }
         request.signing = signing
         let digest =
-            switch (blob?.operation, blob?.kind, blob?.name) {
-            case (.write, .object, let name?): name
-            case (.write(.bytes(let bytes), _), _, _): bytes.withUnsafeBytes { SHA256.hash($0) }.hex
+            switch (blob.operation, blob.kind) {
+            case (.write, .object): blob.name
+            case (.write(.bytes(let bytes), _), _): bytes.withUnsafeBytes { SHA256.hash($0) }.hex
             default: Self.digestOfNothing
             }
         request.headers.append(("x-amz-content-sha256", digest))
     }
 
-    // MARK: The list
-
-    var firstPage: BlobPage { page(after: "") }
-    var rootPage: BlobPage { firstPage }
-
-    func contents(of page: BlobPage, _ xml: [UInt8], at now: Timestamp) throws(KingfisherError) -> BlobPage.Contents {
-        guard let list = S3Page(xml) else { throw .cannotList(name, "what the server sent is no list of S3") }
-        let blobs = list.files.compactMap { file in
-            file.key.hasPrefix(keys)
-                ? CacheLayerBlob(
-                    path: file.key.dropFirst(keys.count), bytes: file.size, usedAt: file.modified, now: now) : nil
-        }
-        return BlobPage.Contents(blobs: blobs, pages: list.next.map { [self.page(after: $0)] } ?? [])
-    }
-
-    /// The parameters are in the order in which they are signed.
-    private func page(after token: String) -> BlobPage {
-        func encoded(_ text: String) -> String {
-            text.utf8.reduce(into: "") { text, byte in
-                let isUnreserved = Self.isPlain(byte) && byte != UInt8(ascii: "/")
-                text += isUnreserved ? String(Unicode.Scalar(byte)) : PercentCoding.encode(byte)
-            }
-        }
-        let from = token.isEmpty ? "" : "continuation-token=\(encoded(token))&"
-        return BlobPage(
-            url: "\(address.root)\(bucket)?\(from)list-type=2&prefix=\(encoded(keys))", method: .get, place: token)
-    }
-
     private static let digestOfNothing = SHA256.hash(UnsafeRawBufferPointer(start: nil, count: 0)).hex
 
-    func advice(on status: Int, _ head: ResponseHead, isLookUp: Bool) -> String {
+    func advice(on status: Int, _ head: ResponseHead, isWrite: Bool) -> String {
         switch status {
         case 300..<400: head.headers["x-amz-bucket-region"].map { "; the bucket's region is \($0)" } ?? ""
-        case 401 where isLookUp, 403 where isLookUp:
+        case 401 where !isWrite, 403 where !isWrite:
             signing == nil
                 ? "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"
                 : "; a missing image has this status too if the key may not list the bucket"

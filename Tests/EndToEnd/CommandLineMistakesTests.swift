@@ -167,6 +167,16 @@ extension EndToEnd {
                 "there is no command 'https://example.com/a.png'; to fetch an image: kf fetch https://example.com/a.png"
             ),
             Mistake("cache stat extra", 2, "'kf cache stat' takes no arguments, but got 'extra'"),
+            Mistake("cache stat --remote x", 2, "'kf cache stat' has no option --remote; use du or 'rclone size'"),
+            Mistake(
+                "cache verify --remote=x --delete", 2,
+                "'kf cache verify' has no option --remote; readers verify what they get; 'sha256sum --check' checks all "
+                    + "objects"),
+            Mistake("cache verify --delete", 2, "'kf cache verify' has no option --delete; use --repair"),
+            Mistake(
+                "cache clean --remote x --max-size 1G", 2,
+                "'kf cache clean' has no option --remote; use find, rclone or a lifecycle rule; all of kf1 may be deleted "
+                    + "at any time"),
             Mistake("cache clena", 2, "'kf cache' has no command 'clena'; did you mean 'clean'?"),
             Mistake(
                 "cache rm", 2,

@@ -58,9 +58,6 @@ extension EndToEnd {
                 ),
                 ("cache-pull", ["cache", "pull", "pair.txt", "--cache-dir", "fourth"] + remote),
                 ("cache-explain-remote", ["cache", "explain", server.url("/a.png"), "--cache-dir", "fifth"] + remote),
-                ("cache-stat-remote", ["cache", "stat"] + remote),
-                ("cache-verify-remote", ["cache", "verify"] + remote),
-                ("cache-clean-remote", ["cache", "clean", "--unused-for", "0s", "--dry-run"] + remote),
                 ("cache-merge", ["cache", "merge", "other", "third", "--cache-dir", "fifth"]),
             ]
         }

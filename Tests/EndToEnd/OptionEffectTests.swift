@@ -57,7 +57,6 @@ extension EndToEnd {
             ],
             "StrangerListTests": ["headers-column", "key-column", "name-column", "process-column"],
             "PrefetchProgressTests": ["progress"],
-            "RemoteListingTests": ["remote"],
             "RemoteFailureTests": ["remote", "remote-dropped", "remote-required", "remote-wait", "remote-write"],
             "ReportTests": ["thumbnails"],
             "TLSFaultTests": ["cacert", "trusted-host"],

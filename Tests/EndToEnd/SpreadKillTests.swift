@@ -82,36 +82,5 @@ extension EndToEnd {
             }
             #expect(hits * 2 >= calls.count && calls.count > 10, "only \(hits) of \(calls.count)")
         }
-
-        @Test(
-            "A cleaning that was spoilt leaves no wrong image, and is repeated",
-            arguments: ["signal=KILL", "error=ENOSPC", "error=EIO"])
-        func clean(fault: String) async throws {
-            let fleet = try RemoteFleet(images: 9)
-            let kf = try fleet.machine()
-            let (kept, root) = (kf.home.path("kept"), kf.cacheDirectory)
-            let own = kf.home.path("own").path
-            fleet.expectAll(
-                try await fleet.prefetch(
-                    by: kf, "--remote", "file://\(kept.path)", "--remote-write", "--cache-dir", own))
-            func restore() throws {
-                try? FileManager.default.removeItem(at: root)
-                try FileManager.default.copyItem(at: kept, to: root)
-            }
-            try restore()
-            let clean = ["cache", "clean", "--remote", "file://\(root.path)", "--max-size", "1K"]
-            // Several threads share the deletions, and strace counts those of each.
-            let calls = try await SystemCalls.made(by: kf, clean, all: true)
-            #expect(calls.count >= 2)
-            for call in calls {
-                try restore()
-                _ = try await SystemCalls.run(kf, clean, call, fault)
-                let again = try await kf.run(clean)
-                try #require(again.status == 0, "\(call): \(again)")
-                let checked = try await kf.run(["cache", "verify", "--json", "--remote", "file://\(root.path)"])
-                // An object whose entry went before the kill is an orphan, and no damage.
-                try #require(checked.status == 0, "\(call): \(checked)")
-            }
-        }
     }
 }

@@ -5,7 +5,7 @@ usage: remotes.py --kf BINARY [SERVER]...      rclone-s3, rclone-webdav, seaweed
 
 Each server is first asked by a client of this script's own, which signs with Debian's botocore. Then one cache directory
 fills the remote, a second one must make no request to the origin, and wrong credentials must not fail a run. The remote is
-then counted, checked, emptied and filled again from the first cache. Without
+then looked after with the lines of the article, emptied, and filled again from the first cache. Without
 --kf, or with a kf that has no --remote, the servers alone are tried. The servers are kept in .build/remotes.
 """
 
@@ -63,6 +63,12 @@ def ask(method, url, body=b"", headers=()):
         connection.close()
 
 
+def care():
+    """The lines for rclone of the article's section on looking after a remote, behind the one that sets REMOTE."""
+    section = (ROOT / "Sources/KFCore/KFCore.docc/Remotes.md").read_text().split("### Looking after a remote\n")[1]
+    return re.split(r"^(?=rclone )", re.search(r"```sh\nREMOTE=(.*?)```", section, re.DOTALL)[1], flags=re.MULTILINE)[1:]
+
+
 class S3:
     """An S3 endpoint and the key for it."""
 
@@ -87,6 +93,12 @@ class S3:
 
     def remote(self, wrong=False):
         return self.url
+
+    def care(self):
+        return f":s3,provider=Other,env_auth,region={REGION},endpoint='{self.address}':{BUCKET}/team"
+
+    def plant(self):
+        self.ask("PUT", f"{BUCKET}/team/kf1/cas/00/{'0' * 64}", b"wrong")
 
     def prepare(self):
         """Makes the bucket."""
@@ -124,6 +136,14 @@ class WebDAV:
     def remote(self, wrong=False):
         secret = "wrong" if wrong else SECRET.replace("/", "%2F").replace("+", "%2B")
         return self.address.replace("//", f"//{KEY}:{secret}@") + "/base"
+
+    def care(self):
+        obscured = subprocess.run([KEPT / "venv/bin/rclone", "obscure", SECRET], capture_output=True, text=True, check=True)
+        return f":webdav,url='{self.address}',user={KEY},pass={obscured.stdout.strip()}:base"
+
+    def plant(self):
+        self.ask("MKCOL", "base/kf1/cas/00")
+        self.ask("PUT", f"base/kf1/cas/00/{'0' * 64}", b"wrong")
 
     def prepare(self):
         """Nothing: the tree exists."""
@@ -276,40 +296,43 @@ class Fleet:
         summary = lines[-1] if lines and lines[-1].get("summary") else {}
         return run, seconds, summary.get("remote", {}), self.asked() - before
 
-    def cache(self, environment, remote, *words):
-        """A `kf cache` command on the remote: the run, and the last line of its JSON."""
-        run = subprocess.run(
-            [self.kf, "cache", *words, "--remote", remote, "--json"],
+    def maintain(self, name, server, uploaded, expect):
+        """Looks after the remote with the lines of the article, empties it, and pushes into it: the cells of the table."""
+        environment, lines = server.environment(), care()
+
+        def run(number):
+            script = "set -o pipefail\n" + lines[number].replace("90d", "0s")
+            return subprocess.run(
+                ["bash", "-c", script],
+                env={"PATH": f"{KEPT}/venv/bin:{os.environ['PATH']}", "HOME": str(self.scratch), **environment}
+                | {"REMOTE": server.care()},
+                capture_output=True,
+                text=True,
+                timeout=RUN_LIMIT,
+            )
+
+        def counted():
+            found = re.search(r"Total objects: .*?(\d+)\)?$", run(0).stdout, re.MULTILINE)
+            return found and int(found[1])
+
+        blobs = counted()
+        server.plant()
+        expect(counted() == blobs + 1, f"{counted()} blobs with the wrong object, not {blobs} + 1", run(0))
+        for number, left, what in ((2, blobs, "wrong bytes"), (1, 0, "old")):
+            ended = run(number)
+            expect(ended.returncode == 0 and counted() == left, f"{what}: {counted()} blobs left, not {left}", ended)
+        words = ("push", "--remote", server.remote(), "--json", "--cache-dir", self.scratch / f"{name}-a")
+        ended = subprocess.run(
+            [self.kf, "cache", *words],
             env={"PATH": os.environ["PATH"], "HOME": str(self.scratch), **environment},
             capture_output=True,
             text=True,
             timeout=RUN_LIMIT,
         )
-        lines = run.stdout.splitlines()
-        return run, json.loads(lines[-1]) if lines else {}
-
-    def maintain(self, name, environment, remote, expect):
-        """Counts, checks and empties the remote, and pushes into it. Returns the cells of the table."""
-
-        def counted(entries, objects, what):
-            run, found = self.cache(environment, remote, "stat")
-            expect((found.get("entries"), found.get("objects")) == (entries, objects), f"{what}: {found}", run)
-            return found
-
-        run, found = self.cache(environment, remote, "stat")
-        entries, objects = found.get("entries"), found.get("objects")
-        expect(run.returncode == 0 and entries, f"counting: {found}", run)
-        run, found = self.cache(environment, remote, "verify")
-        expect(run.returncode == 0 and found.get("clean") and found.get("files") == objects, f"checking: {found}", run)
-        run, found = self.cache(environment, remote, "clean", "--unused-for", "1h")
-        expect(run.returncode == 0 and found.get("removed") == 0, f"cleaning what is in use: {found}", run)
-        run, found = self.cache(environment, remote, "clean", "--unused-for", "0s")
-        expect(run.returncode == 0 and found.get("removed") == entries, f"cleaning: {found}", run)
-        counted(0, 0, "after the cleaning")
-        run, found = self.cache(environment, remote, "push", "--cache-dir", self.scratch / f"{name}-a")
-        expect(run.returncode == 0 and found.get("uploaded") == entries, f"pushing: {found}", run)
-        counted(entries, objects, "after the push")
-        return {"entries": entries, "objects": objects, "cleaned": "yes", "pushed": found.get("uploaded")}
+        pushed = json.loads(ended.stdout.splitlines()[-1]).get("uploaded") if ended.stdout else None
+        expect(ended.returncode == 0 and pushed == uploaded, f"pushing: {pushed}", ended)
+        expect(counted() == blobs, f"after the push: {counted()}", ended)
+        return {"blobs": blobs, "looked after": "yes", "pushed": pushed}
 
     def judge(self, name, server):
         """What went wrong, and the cells of the table."""
@@ -328,7 +351,7 @@ class Fleet:
         expect(run.returncode == 0 and asked == 0, f"reading ended with {run.returncode}, {asked} from the origin", run)
         expect(figures.get("hits") == len(self.names), f"reading: {figures}", run)
         hits = figures.get("hits", 0)
-        maintained = self.maintain(name, right, server.remote(), expect)
+        maintained = self.maintain(name, server, uploaded, expect)
         options = ("--remote", server.remote(wrong=True), "--remote-write")
         run, _, figures, refused = self.prefetch(f"{name}-c", wrong, *options)
         expect(run.returncode == 0 and refused == len(self.names), f"wrong credentials: {run.returncode}", run)

@@ -248,7 +248,6 @@ COMMANDS = {
     "put": ["cache", "put", "mark.png", "--key", "mark", "--expire", "1d", "--extend", "none", "--check", "full", "--fsync"],
     "verify": ["cache", "verify", "--repair"],
     "verify-lock": ["cache", "verify", "--lock", "other.lock"],
-    "verify-remote": ["cache", "verify", "--remote", "{remote-address}", "--delete"],
     "report": ["cache", "report", "-o", "report.html", "--thumbnails", "3", "--glob", "*"],
     "push": ["cache", "push", "--remote", "{remote-address}", "--progress", "never"],
     "push-list": ["cache", "push", "--remote", "{remote-address}", "--keep-list", "kept", "-v"],
@@ -257,14 +256,13 @@ COMMANDS = {
     "clean-list": ["cache", "clean", "--keep-list", "kept", "--skip-invalid"],
     "clean-empty": ["cache", "clean", "--keep-list", "nothing"],
     "clean-lock": ["cache", "clean", "--keep-lock", "other.lock", "--dry-run"],
-    "clean-remote": ["cache", "clean", "--remote", "{remote-address}", "--unused-for", "1d"],
     "clean-all": ["cache", "clean", "--all", "--yes"],
     "rm": ["cache", "rm", "{url}"],
     "rm-processed": ["cache", "rm", "--processor", "flip:h", "--tag", "site", "--key", "picture"],
     "config": ["config"],
     "library": ["{url}"],  # A program over the library, with the cache of the case.
 }
-WORLD["then"] = {name: V(**(REMOTE if "push" in name or "remote" in name else {})) for name in COMMANDS}
+WORLD["then"] = {name: V(**(REMOTE if "push" in name else {})) for name in COMMANDS}
 
 DIMENSIONS = {**WORLD, **OPTIONS}
 # What changes no image, no request and no file, or hardly any: the pairs of these come last.

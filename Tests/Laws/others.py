@@ -1,4 +1,4 @@
-"""What the laws say of the commands that follow a run: merge, push, verify of a remote, and a program over the library."""
+"""What the laws say of the commands that follow a run: merge, push, and a program over the library."""
 import json
 
 from articles import says
@@ -29,9 +29,6 @@ def truth(seen):
                 yield "push uploads what the cache does not have", path
             if "/ac/" in path and json.loads(data)["sha256"] not in held:
                 yield "push uploads an entry of what the cache does not have", path
-    if seen.case.get("then") == "verify-remote" and seen.case.get("remote") in (None, "filled", "older", "slow"):
-        if lost := set(seen.blobs_before) - set(seen.blobs_after):
-            yield "verify deletes what is right in a remote", sorted(lost)[0]
     if seen.case.get("then") == "library" and not seen.place.secure and seen.following.status == 0:
         yield from library(seen)
 

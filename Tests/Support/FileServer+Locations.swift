@@ -21,7 +21,7 @@ extension FileServer {
     }
 
     /// Takes what is PUT, as a WebDAV server that makes missing directories. Without it nginx answers PUT with 405.
-    package static let storing = "dav_methods PUT DELETE MKCOL; create_full_put_path on; client_max_body_size 0;"
+    package static let storing = "dav_methods PUT MKCOL; create_full_put_path on; client_max_body_size 0;"
 
     /// Answers 401 to each request without this Basic authentication.
     package static func protecting(user: String, password: String) -> String {

@@ -23,8 +23,6 @@ package struct RemoteFault: Sendable {
         case takeSlowly(bytesPerSecond: Int)
         /// Answers 200 with other bytes, of a right Content-Length.
         case lie(RemoteLie)
-        /// Answers PROPFIND with a changed list.
-        case list(@Sendable (String) -> String, headers: [String] = [])
         /// Answers 200 with that many zeros.
         case zeros(Int)
     }

@@ -100,9 +100,6 @@ extension RemoteFaultServer.Contents {
             // What is not there is a miss, as it was.
             guard tree.files[path] != nil else { return nil }
             return [.reply(body: lie.bytes(right, path, tree))]
-        case .list(let change, let headers):
-            guard request.method == "PROPFIND", let list = tree.list(path) else { return nil }
-            return [.reply("207 Multi-Status", headers: headers, body: Array(change(list).utf8))]
         case .zeros(let count): return [.head("HTTP/1.1 200 OK", "Content-Length: \(count)"), .zeros(count)]
         }
     }

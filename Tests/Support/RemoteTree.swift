@@ -36,40 +36,9 @@ package struct RemoteTree: Sendable {
             let status = put(request.body, at: path, ifNew: request.header("If-None-Match") == "*")
             return [status.hasPrefix("204") ? .head("HTTP/1.1 204 No Content") : .reply(status, body: [])]
         case "MKCOL": return [.reply(make(path), body: [])]
-        case "DELETE":
-            let isThere = files.removeValue(forKey: path) != nil
-            return [isThere ? .head("HTTP/1.1 204 No Content") : .reply("404 Not Found", body: [])]
-        case "PROPFIND":
-            return [
-                list(path).map { .reply("207 Multi-Status", body: Array($0.utf8)) } ?? .reply("404 Not Found", body: [])
-            ]
         default: return [.reply("405 Method Not Allowed", body: [])]
         }
     }
-
-    /// Lists a folder and its members. Every file was written at `written`.
-    func list(_ path: String) -> String? {
-        guard directories.contains(path) else { return nil }
-        func response(_ path: String, _ properties: String) -> String {
-            "<D:response><D:href>\(path)</D:href><D:propstat><D:prop>\(properties)</D:prop>"
-                + "<D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>"
-        }
-        let folder = "<D:resourcetype><D:collection/></D:resourcetype>"
-        var rows = [response(path == "/" ? path : path + "/", folder)]
-        for member in directories.sorted() where member != "/" && Self.parent(of: member) == path {
-            rows.append(response(member + "/", folder))
-        }
-        for (member, body) in files.sorted(by: { $0.key < $1.key }) where Self.parent(of: member) == path {
-            rows.append(
-                response(
-                    member,
-                    "<D:resourcetype/><D:getcontentlength>\(body.count)</D:getcontentlength>"
-                        + "<D:getlastmodified>\(Self.written)</D:getlastmodified>"))
-        }
-        return "<?xml version=\"1.0\"?><D:multistatus xmlns:D=\"DAV:\">\(rows.joined())</D:multistatus>"
-    }
-
-    private static let written = "Sun, 06 Nov 1994 08:49:37 GMT"
 
     private mutating func put(_ body: [UInt8], at path: String, ifNew: Bool) -> String {
         let parent = Self.parent(of: path)

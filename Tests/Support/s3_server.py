@@ -9,7 +9,6 @@ Prints the server's address when it listens. STATE/objects/BUCKET/KEY holds the 
 of method, path, status and S3's error code for each request; the line is written before the answer is sent.
 """
 
-import base64
 import datetime
 import email.utils
 import hashlib
@@ -22,7 +21,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 from botocore.auth import S3SigV4Auth, SigV4Auth
@@ -33,7 +32,6 @@ from botocore.credentials import Credentials
 DATE = "%Y%m%dT%H%M%SZ"
 SKEW = datetime.timedelta(minutes=15)
 MOST = 1 << 30  # bytes of a body
-PAGE = 3  # keys of a page of a list
 AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request,\s*"
     r"SignedHeaders=([a-z0-9;-]+),\s*Signature=([0-9a-f]{64})"
@@ -143,7 +141,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         # One write: two would wait for each other's acknowledgement.
         self.wfile.write("\r\n".join([*lines, "", ""]).encode() + (b"" if self.command == "HEAD" else body))
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_MKCOL = do_OPTIONS = do_PROPFIND = answer
+    do_GET = do_HEAD = do_PUT = do_POST = do_MKCOL = do_OPTIONS = answer
 
     def log_message(self, *_):
         """Prints nothing: the access log has each request."""
@@ -160,19 +158,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def served(self, sent):
         bucket, _, key = unquote(urlsplit(self.path).path).lstrip("/").partition("/")
-        parameters = dict(parse_qsl(urlsplit(self.path).query))
         if bucket != self.server.config["bucket"]:
             raise Refused(404, "NoSuchBucket", "The specified bucket does not exist")
-        if self.command == "GET" and not key and "list-type" in parameters:
-            return self.listed(self.server.objects / bucket, parameters)
         if not key or key.endswith("/") or {"", ".", ".."} & set(key.split("/")):
             raise Refused(501, "NotImplemented", "A header or key implies functionality that is not implemented.")
         path = self.server.objects / bucket / key
         if self.command == "PUT":
             return self.stored(path, sent)
-        if self.command == "DELETE":
-            path.unlink(missing_ok=True)
-            return 204, [], b""
         if self.command not in ("GET", "HEAD"):
             raise Refused(405, "MethodNotAllowed", "The specified method is not allowed against this resource.")
         try:
@@ -183,24 +175,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             raise Refused(404, "NoSuchKey", "The specified key does not exist.") from None
         date = email.utils.formatdate(changed, usegmt=True)
         return 200, [("ETag", tag(body)), ("Last-Modified", date), ("Content-Type", "binary/octet-stream")], body
-
-    def listed(self, folder, parameters):
-        """A page of ListObjectsV2, whose token has all that an opaque one may have."""
-        after = base64.b64decode(parameters.get("continuation-token", "")).decode()
-        files = {str(path.relative_to(folder)): path.stat() for path in folder.rglob("*") if path.is_file()}
-        keys = sorted(key for key in files if key.startswith(parameters["prefix"]) and key > after)
-        rows = "".join(
-            f"<Contents><Key>{escape(key)}</Key><LastModified>{written(files[key])}</LastModified>"
-            f"<ETag>&quot;{'0' * 32}&quot;</ETag><Size>{files[key].st_size}</Size></Contents>"
-            for key in keys[:PAGE]
-        )
-        goes_on = len(keys) > PAGE
-        token = base64.b64encode(keys[PAGE - 1].encode()).decode() if goes_on else ""
-        end = f"<IsTruncated>{str(goes_on).lower()}</IsTruncated>"
-        end += f"<NextContinuationToken>{token}</NextContinuationToken>" if goes_on else ""
-        space = "http://s3.amazonaws.com/doc/2006-03-01/"
-        body = f'<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="{space}">{rows}{end}</ListBucketResult>'
-        return 200, [("Content-Type", "application/xml")], body.encode()
 
     def stored(self, path, sent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -220,10 +194,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         finally:
             Path(name).unlink(missing_ok=True)
         return 200, [("ETag", tag(sent))], b""
-
-
-def written(status):
-    return datetime.datetime.utcfromtimestamp(int(status.st_mtime)).isoformat() + ".000Z"
 
 
 def tag(body):

@@ -77,6 +77,18 @@ enum Hints {
         "scale": "a size of --process, such as resize:640x480", "shard-by": "--shard I/N,host",
     ]
 
+    /// Options of single commands of the last release, and what does the same now.
+    private static let goneOfCommand = [
+        "cache stat --remote": "use du or 'rclone size'",
+        "cache verify --remote": "readers verify what they get; 'sha256sum --check' checks all objects",
+        "cache verify --delete": "use --repair",
+        "cache clean --remote": "use find, rclone or a lifecycle rule; all of kf1 may be deleted at any time",
+    ]
+
+    static func replaced(_ name: String, of command: String) -> String? {
+        replaced(name) ?? goneOfCommand["\(command) --\(name)"].map { "; \($0)" }
+    }
+
     /// The ending of a message about an option that another one has replaced: `; it is --store none now`.
     static func replaced(_ name: String) -> String? {
         gone[name.hasPrefix("no-") ? String(name.dropFirst(3)) : name].map { "; it is \($0) now" }

@@ -84,26 +84,9 @@ extension Options {
     static let remote = Option(
         "remote", .cache, value: "URL", .each(.text), secret: .userInfo, decidesEntry: true,
         help: "Look in this shared cache too after a miss: http(s)://, s3://BUCKET or file://")
-    static let countedRemote = remoteInPlace(
-        of: [reset.spec, maxSize.spec], help: "Count what this remote has, in place of the cache")
-    static let verifiedRemote = remoteInPlace(
-        of: selecting + [repair.spec, verifiedLock.spec], help: "Check this remote, in place of the cache")
-    static let cleanedRemote = remoteInPlace(
-        of: cleaning.filter { ![unusedFor.name, targetSize.name, dryRun.name].contains($0.name) },
-        help: "Clean this remote, in place of the cache, with --unused-for or --max-size")
-    static let deletesDamage = Option(
-        "delete", .cache, .flag, commandLineAlone: true,
-        help: "With --remote, delete what is damaged, and objects without an entry")
-
     /// The options that decide how a remote is reached.
     static let reachingRemote: [OptionSpec] = [proxy.spec, cacert.spec, trustedHost.spec]
 
-    /// The remote that a command works on. The options that are about a cache contradict it.
-    private static func remoteInPlace(of others: [OptionSpec], help: String) -> Option<[String]> {
-        Option(
-            "remote", .cache, value: "URL", .each(.text(needs: "an address")), excludes: others.map(\.name),
-            commandLineAlone: true, homonym: true, secret: .userInfo, help: help)
-    }
     static let remoteWrite = Option(
         "remote-write", .cache, .flag, excludes: [readOnly.name, offline.name, onlyFromCache.name],
         help: "Upload what was fetched to the first --remote")

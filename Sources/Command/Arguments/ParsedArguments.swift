@@ -179,7 +179,7 @@ struct CommandLineWords: Sendable {
     private func unknown(_ name: String) -> UsageError {
         let known = options.flatMap { $0.isSwitch ? [$0.name, "no-" + $0.name] : [$0.name] }
         let hint =
-            Hints.replaced(name) ?? owners(of: name).map { "; it is an option of \($0)" }
+            Hints.replaced(name, of: command.name) ?? owners(of: name).map { "; it is an option of \($0)" }
             ?? (hasHints ? Hints.option(name) : nil)
             ?? NearestName.to(name, in: known).map { "; did you mean '--\($0)'?" }
             ?? "; 'kf help \(command.name)' lists them"

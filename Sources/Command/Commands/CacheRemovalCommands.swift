@@ -13,9 +13,6 @@ struct CacheCleanCommand: Sendable {
     private let removesAll: Bool
     private let dryRun: Bool
     private let isConfirmed: Bool
-    private let remotes: [any CacheLayer]
-    /// The age from which images of remotes are removed.
-    private let unusedFor: Duration?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
@@ -26,12 +23,6 @@ struct CacheCleanCommand: Sendable {
         removesAll = try arguments[Options.all]
         dryRun = try arguments[Options.dryRun]
         isConfirmed = try arguments[Options.yes]
-        remotes = try RemoteSettings.layers(arguments, of: Options.cleanedRemote)
-        unusedFor = try arguments[Options.unusedFor]
-        if remotes.count > 1 { throw UsageError(message: "'kf cache clean' takes one --remote") }
-        if !remotes.isEmpty, !arguments.operands.isEmpty || unusedFor == nil && (targetSize ?? 0) == 0 {
-            throw UsageError(message: "'kf cache clean --remote' takes --unused-for or --max-size, and no arguments")
-        }
         if removesAll, selects || targetSize != nil {
             throw UsageError(message: "--all removes everything and cannot be combined with other choices")
         }
@@ -45,7 +36,6 @@ struct CacheCleanCommand: Sendable {
     private var selects: Bool { !selection.isEmpty || keepList != nil }
 
     func run() -> ExitStatus {
-        guard remotes.isEmpty else { return RemoteSettings.each(remotes, common, clean) }
         return common.onCache(sizeLimit: sizeLimit, access: dryRun ? .readOnly : .existing) {
             cache throws(KingfisherError) in
             if removesAll, !dryRun, !isConfirmed, !Confirmation.ask("Remove everything in \(common.cacheDirectory)?") {
@@ -73,26 +63,6 @@ struct CacheCleanCommand: Sendable {
             RemovalReport.print(removal, dryRun: dryRun, common, .success)
             return .success
         }
-    }
-
-    private func clean(_ layer: any CacheLayer) async throws(KingfisherError) -> ExitStatus {
-        let result = try await layer.clean(
-            unusedFor: unusedFor, maxSize: targetSize.flatMap { $0 > 0 ? $0 : nil }, changesNothing: dryRun,
-            RemovalReport.eachLocation(common, dryRun: dryRun))
-        var status: ExitStatus = result.failed > 0 ? .someFailed : .success
-        if let problem = result.problem { status.raise(to: problem.status) }
-        RemovalReport.print(result.removal, from: layer.name, result, dryRun: dryRun, common, status)
-        if let problem = result.problem {
-            common.report(problem, for: nil)
-        } else if result.failed > 0 {
-            let removesNothing = result.removal.isEmpty
-            let blobs = EntryText.count(
-                result.failed, removesNothing ? "entry" : "blob", removesNothing ? "entries" : "blobs")
-            Terminal.printFailure(
-                "kf: \(Terminal.visible(layer.name)): \(blobs) could not be read or deleted: "
-                    + Terminal.visible(result.reason ?? ""))
-        }
-        return status
     }
 
     private func remove(
@@ -158,25 +128,15 @@ enum RemovalReport {
         guard common.verbose || dryRun && !common.quiet else { return nil }
         return { name in
             guard common.json else { return Terminal.print(EntryText.name(name, whole: true)) }
-            Terminal.print(JSONObject((name, nil, dryRun), fields).json)
-        }
-    }
-
-    /// Returns the function that prints the location of each blob that is removed from a remote.
-    static func eachLocation(_ common: CommonSettings, dryRun: Bool) -> @Sendable (String) -> Void {
-        guard common.verbose || dryRun && !common.quiet else { return { _ in } }
-        return { location in
-            guard common.json else { return Terminal.print(Terminal.visible(location)) }
-            Terminal.print(JSONObject((nil, location, dryRun), fields).json)
+            Terminal.print(JSONObject((name, dryRun), fields).json)
         }
     }
 
     static func print(
-        _ removal: Removal, from remote: String? = nil, _ cleaning: RemoteCleaning? = nil, dryRun: Bool,
-        _ common: CommonSettings, _ status: ExitStatus? = nil
+        _ removal: Removal, dryRun: Bool, _ common: CommonSettings, _ status: ExitStatus? = nil
     ) {
         if common.json {
-            Terminal.print(JSONObject(summary: (removal, remote, cleaning, dryRun), summary, status: status).json)
+            Terminal.print(JSONObject(summary: (removal, dryRun), summary, status: status).json)
         } else if !common.quiet {
             let verb = dryRun ? "would remove" : "removed"
             let entries = EntryText.count(removal.entries, "entry", "entries")
@@ -188,30 +148,23 @@ enum RemovalReport {
         }
     }
 
-    static let fields: [JSONField<(name: EntryName?, location: String?, dryRun: Bool)>] = [
+    static let fields: [JSONField<(name: EntryName, dryRun: Bool)>] = [
         JSONField("status", "With -v, for each entry: removed, or would_be_removed with --dry-run.") {
             $0.dryRun ? "would_be_removed" : "removed"
         },
-        JSONField("key", CommonFields.key) { $0.name?.key },
-        JSONField("identifier", EntryTable.identifier) { $0.name?.identifier },
-        JSONField("location", "With --remote, where the entry or object was; else null, as key is then.") {
-            $0.location
-        },
+        JSONField("key", CommonFields.key) { $0.name.key },
+        JSONField("identifier", EntryTable.identifier) { $0.name.identifier },
+        JSONField("location", "Always null.") { _ in String?.none },
     ]
 
-    static let summary: [JSONField<(removal: Removal, remote: String?, cleaning: RemoteCleaning?, dryRun: Bool)>] = [
+    static let summary: [JSONField<(removal: Removal, dryRun: Bool)>] = [
         JSONField("dry_run", "Whether --dry-run was given, so that nothing was removed.") { $0.dryRun },
         JSONField("removed", "The number of removed entries, and their size.") { $0.removal.entries },
         JSONField("bytes", nil) { $0.removal.bytes },
         JSONField("partials", "The number of removed partial downloads, and their size.") { $0.removal.partials },
         JSONField("partial_bytes", nil) { $0.removal.partialBytes },
-        JSONField("failed", "With --remote, the number of entries and objects that could not be read or deleted.") {
-            $0.cleaning?.failed ?? 0
-        },
-        JSONField("remote", "The name of the --remote; else null.") { $0.remote },
-        JSONField("error", RemoteSettings.endingError) {
-            $0.cleaning?.problem.map { JSONObject(part: $0, ItemReport.failure) }
-        },
+        JSONField("failed", "Always 0, and the next two null.") { _ in 0 },
+        JSONField("remote", nil) { _ in String?.none }, JSONField("error", nil) { _ in String?.none },
     ]
 }
 

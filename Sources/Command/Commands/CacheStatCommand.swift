@@ -3,8 +3,6 @@ import KFCore
 enum CacheStatCommand {
     static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
         let common = try CommonSettings(arguments)
-        let remotes = try RemoteSettings.layers(arguments, of: Options.countedRemote)
-        guard remotes.isEmpty else { return RemoteTotals.print(remotes, common) }
         let resets = try arguments[Options.reset]
         let sizeLimit = try arguments[Options.comparedSize]
         return common.onCache(sizeLimit: sizeLimit, access: resets ? .existing : .readOnly) {

@@ -4,9 +4,7 @@ struct CacheVerifyCommand: Sendable {
     private let common: CommonSettings
     private let selection: EntrySelection
     private let repairs: Bool
-    private let deletes: Bool
     private let lock: String?
-    private let remotes: [any CacheLayer]
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
@@ -16,30 +14,10 @@ struct CacheVerifyCommand: Sendable {
         if lock != nil, repairs || !selection.isEmpty {
             throw UsageError(message: "--lock checks the images of the lock alone, and repairs nothing")
         }
-        remotes = try RemoteSettings.layers(arguments, of: Options.verifiedRemote)
-        deletes = try arguments[Options.deletesDamage]
-        if remotes.count > 1 { throw UsageError(message: "'kf cache verify' takes one --remote") }
-        if remotes.isEmpty ? deletes : !arguments.operands.isEmpty {
-            throw UsageError(
-                message: remotes.isEmpty
-                    ? "--delete needs a --remote; --repair repairs the cache"
-                    : "'kf cache verify --remote' checks all that the remote has, and takes no arguments")
-        }
     }
 
     func run() -> ExitStatus {
         if let lock { return CacheLockCheck(common: common, path: lock).run() }
-        guard remotes.isEmpty else {
-            return RemoteSettings.each(remotes, common) { layer throws(KingfisherError) in
-                let start = ContinuousClock.now
-                let check = try await layer.verify(deletes: deletes) { report($0) }
-                var status: ExitStatus = check.result.damage > 0 ? .someFailed : .success
-                if let problem = check.problem { status.raise(to: problem.status) }
-                summarize(check.result, remote: layer.name, start.duration(to: .now), status, check.problem)
-                if let problem = check.problem { common.report(problem, for: nil) }
-                return status
-            }
-        }
         return common.onCache(access: repairs ? .existing : .readOnly) { cache throws(KingfisherError) in
             let start = ContinuousClock.now
             guard let noted = try await selection.noted(in: cache, common) else { return .someFailed }
@@ -63,22 +41,17 @@ struct CacheVerifyCommand: Sendable {
         }
     }
 
-    private func summarize(
-        _ result: Verification?, remote: String? = nil, _ elapsed: Duration, _ status: ExitStatus,
-        _ problem: KingfisherError? = nil
-    ) {
+    private func summarize(_ result: Verification?, _ elapsed: Duration, _ status: ExitStatus) {
         let verification = result ?? Verification()
         if common.json {
-            let exists = remote == nil ? result != nil : verification.entries + verification.files > 0
-            let record = (verification, exists, remote ?? common.cacheDirectory, elapsed, problem)
+            let record = (verification, result != nil, common.cacheDirectory, elapsed)
             Terminal.print(JSONObject(summary: record, Self.summary, status: status).json)
         } else if !common.quiet {
             guard let result else {
                 Terminal.print("\(Terminal.visible(common.cacheDirectory)): no cache yet")
                 return
             }
-            let place = remote.map { "\(Terminal.visible($0)): " } ?? ""
-            Terminal.print("\(place)\(text(result)) (\(ByteText.seconds(elapsed)))")
+            Terminal.print("\(text(result)) (\(ByteText.seconds(elapsed)))")
         }
     }
 
@@ -86,13 +59,12 @@ struct CacheVerifyCommand: Sendable {
         let looked =
             "checked \(EntryText.count(result.entries, "entry", "entries")) and "
             + "\(EntryText.count(result.files, "file")), \(ByteText.bytes(result.bytes))"
-        if result.isClean, !remotes.isEmpty, result.entries + result.files == 0 { return "nothing of kf is there" }
         if result.isClean { return "\(looked): no damage" }
         let kinds = CacheFinding.Kind.allCases.compactMap { kind in
             result.counts[kind].map { kind.text($0.found) }
         }
         let found = "\(looked): \(kinds.joined(separator: ", "))"
-        if repairs || deletes {
+        if repairs {
             let removed = result.counts.reduce(0) { $0 + ($1.key.isRemoved ? $1.value.repaired : 0) }
             let done = [("removed", removed), ("repaired", result.repaired - removed)].filter { $0.1 > 0 }
             let left = result.found - result.repaired
@@ -100,11 +72,6 @@ struct CacheVerifyCommand: Sendable {
             return "\(found); "
                 + (done + [("not repaired", left)].filter { $0.1 > 0 }).map { "\($0.1) \($0.0)" }.joined(
                     separator: ", ")
-        }
-        if !remotes.isEmpty {
-            let left = result.found - (result.counts[.unreadable]?.found ?? 0)
-            return left > 0
-                ? "\(found); --delete deletes \(left == result.found ? "them" : "what is readable of them")" : found
         }
         return
             "\(found); --repair \(result.damage > 0 ? "repairs it" : "removes \(result.found == 1 ? "it; it is" : "them; they are") harmless")"
@@ -123,14 +90,10 @@ struct CacheVerifyCommand: Sendable {
         },
     ]
 
-    typealias Record = (
-        result: Verification, exists: Bool, directory: String, elapsed: Duration, problem: KingfisherError?
-    )
+    typealias Record = (result: Verification, exists: Bool, directory: String, elapsed: Duration)
 
     static let summary: [JSONField<Record>] = [
-        JSONField(
-            "directory", "The cache directory, or the name of the remote, and whether there is anything of kf in it."
-        ) { $0.directory },
+        JSONField("directory", "The cache directory, and whether there is a cache in it.") { $0.directory },
         JSONField("exists", nil) { $0.exists },
         JSONField("clean", "Whether nothing was found.") { $0.result.isClean },
         JSONField("entries", "The entries and files that were checked, and the size of the files.") {
@@ -147,6 +110,6 @@ struct CacheVerifyCommand: Sendable {
             return counts
         },
         JSONField("seconds", "The duration of the check.") { $0.elapsed },
-        JSONField("error", RemoteSettings.endingError) { $0.problem.map { JSONObject(part: $0, ItemReport.failure) } },
+        JSONField("error", "Always null.") { _ in String?.none },
     ]
 }

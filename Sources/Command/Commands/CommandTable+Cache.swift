@@ -2,17 +2,13 @@
 extension CommandTable {
     static let cacheStat = CommandSpec(
         "cache", "stat", summary: "Show cache statistics",
-        options: [
-            Options.reset.spec, Options.comparedSize.spec, Options.countedRemote.spec,
-        ] + Options.reachingRemote
+        options: [Options.reset.spec, Options.comparedSize.spec]
             + Options.common(quiet: "Print one line", verbose: "Show all hosts, exact counts and disk space"),
-        examples: ["kf cache stat", "kf cache stat --json -v", "kf cache stat --remote file:///mnt/cache"],
+        examples: ["kf cache stat", "kf cache stat --json -v"],
         details: [
             "Hits and misses are lower bounds: a process that cannot write to the index when it ends is not counted.",
             "-q prints one line. -v shows all hosts, counts expired entries exactly, and measures the disk space of the "
-                + "files; with a million entries that takes some tenths of a second.",
-            "--remote counts the entries and objects of a directory, an S3 bucket or a WebDAV server. Another web server "
-                + "cannot list, which is an error (status 3).",
+                + "files; with a million entries that takes some tenths of a second."
         ]
     ) { (arguments) throws(UsageError) in try CacheStatCommand.run(arguments) }
 
@@ -113,23 +109,16 @@ extension CommandTable {
 
     static let cacheVerify = CommandSpec(
         "cache", "verify", summary: "Check every cache entry and file for damage", operands: "[URL|PATTERN]...",
-        options: Options.selecting + [
-            Options.repair.spec, Options.verifiedLock.spec, Options.verifiedRemote.spec, Options.deletesDamage.spec,
-        ] + Options.reachingRemote
+        options: Options.selecting + [Options.repair.spec, Options.verifiedLock.spec]
             + Options.common(
                 quiet: "Print nothing: the exit status tells", verbose: "Print whole URLs, with query strings"),
-        examples: [
-            "kf cache verify", "kf cache verify --repair --json", "kf cache verify --host example.com",
-            "kf cache verify --remote file:///mnt/cache --delete",
-        ],
+        examples: ["kf cache verify", "kf cache verify --repair --json", "kf cache verify --host example.com"],
         details: [
             "Other processes may use the cache meanwhile. Exit status 1 when damage remains. With URLs, patterns or "
                 + "filters, only the selected entries and their files are checked: not the index as a whole, its counts, "
                 + "and files without an entry.",
             "--lock FILE checks the images of a lock instead: held (the cache has the bytes, which are hashed), missing or "
                 + "differs. Exit status 1 unless all are held. With --json, a line has url, state, expected and found.",
-            "--remote URL reads all entries and objects of a remote instead. --delete deletes those that are damaged, and "
-                + "objects that have had no entry for an hour.",
             selection, nothing, hosts,
         ],
         essential: "repair host format expired older-than unused-for larger-than processor tag cache-dir json help"
@@ -209,12 +198,11 @@ extension CommandTable {
 
     static let cacheClean = CommandSpec(
         "cache", "clean", summary: "Remove expired and excess entries, or a selection", operands: "[URL|PATTERN]...",
-        options: Options.cleaning + [Options.cleanedRemote.spec] + Options.reachingRemote
+        options: Options.cleaning
             + Options.common(quiet: "Print nothing", verbose: "Print each removed entry"),
         examples: [
             "kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run",
             "kf cache clean --tag site --keep-list urls.txt --dry-run",
-            "kf cache clean --remote file:///mnt/cache --unused-for 90d --max-size 200G",
         ],
         details: [
             "Without --all, --max-size, --keep-list, arguments and filters, expired entries are removed, and then "
@@ -228,8 +216,6 @@ extension CommandTable {
             selection, "Nothing to remove is no error: the exit status is 0.",
             "Partial downloads are removed after a day. When the cache is over its limit, they are reduced to a quarter "
                 + "of it. --all removes all of them.",
-            "--remote URL deletes from a remote instead: what is damaged, objects that have had no entry for an hour, images "
-                + "unused for --unused-for, and then the least recently used ones until --max-size is reached.",
             hosts,
         ],
         essential: "all host older-than unused-for tag keep-list max-size dry-run yes json help"

@@ -138,7 +138,6 @@ enum ManPage {
         JSONGroup("Summary of kf cache dupes", CacheDuplicatesCommand.summary),
         JSONGroup("kf cache push, with -v or --dry-run: one object per image", CachePushCommand.fields),
         JSONGroup("Summary of kf cache push", CachePushCommand.summary),
-        JSONGroup("kf cache stat, verify and clean, when a --remote cannot be listed", RemoteSettings.failure),
         JSONGroup("kf cache merge: one object per directory", CacheMergeCommand.fields),
         JSONGroup("kf cache explain", CacheExplainCommand.fields),
         JSONGroup("kf cache report", CacheReportCommand.fields),

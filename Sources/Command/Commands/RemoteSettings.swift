@@ -71,35 +71,6 @@ struct RemoteSettings: Sendable {
         return layers
     }
 
-    /// Runs a command on each remote, and reports those that fail.
-    static func each(
-        _ layers: [any CacheLayer], _ common: CommonSettings,
-        _ run: @escaping @Sendable (any CacheLayer) async throws(KingfisherError) -> ExitStatus
-    ) -> ExitStatus {
-        Blocking.wait {
-            var status = ExitStatus.success
-            for layer in layers {
-                do throws(KingfisherError) { status.raise(to: try await run(layer)) } catch {
-                    common.report(error, for: nil)
-                    status.raise(to: error.status)
-                    if common.json {
-                        Terminal.print(
-                            JSONObject(summary: (layer.name, error), Self.failure, status: error.status).json)
-                    }
-                }
-                layer.shutdown()
-            }
-            return status
-        }
-    }
-
-    static let failure: [JSONField<(remote: String, error: KingfisherError)>] = [
-        JSONField("remote", "The remote that failed.") { $0.remote },
-        JSONField("error", endingError) { JSONObject(part: $0.error, ItemReport.failure) },
-    ]
-
-    static let endingError = "With --remote, the error that ended the command: code, reason and message; else null."
-
     /// Completes the file of `--remote-dropped`, after the cache was closed.
     func finish() -> ExitStatus {
         guard let problem = dropped?.finish() else { return .success }

@@ -1,28 +1,21 @@
 import Glibc
 
 package enum TransferMethod: Sendable, Equatable {
-    case get, head, put, delete
-    /// MKCOL and PROPFIND of WebDAV (RFC 4918, 9.3 and 9.1).
-    case makeCollection, listCollection
+    case get, head, put
+    /// MKCOL of WebDAV (RFC 4918, 9.3).
+    case makeCollection
 
     var name: String {
         switch self {
         case .get: "GET"
         case .head: "HEAD"
         case .put: "PUT"
-        case .delete, .makeCollection, .listCollection: customName ?? ""
+        case .makeCollection: "MKCOL"
         }
     }
 
     /// The name of a method for which libcurl has no option.
-    var customName: String? {
-        switch self {
-        case .get, .head, .put: nil
-        case .delete: "DELETE"
-        case .makeCollection: "MKCOL"
-        case .listCollection: "PROPFIND"
-        }
-    }
+    var customName: String? { self == .makeCollection ? name : nil }
 }
 
 package enum TransferBody: Sendable {

@@ -234,7 +234,7 @@ final class EasyHandle {
         try set(CURLOPT_HTTPGET, 1)
         try check(kf_easy_set_string(pointer, CURLOPT_CUSTOMREQUEST, method.customName))
         switch method {
-        case .get, .delete, .makeCollection, .listCollection: break
+        case .get, .makeCollection: break
         case .head: try set(CURLOPT_NOBODY, 1)
         case .put:
             try set(CURLOPT_UPLOAD, 1)

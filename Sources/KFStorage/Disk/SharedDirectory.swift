@@ -15,8 +15,6 @@ package final class SharedDirectory: Sendable {
     private let state = Mutex<(root: Root?, isWritten: Bool)>((nil, false))
     private static let temporaries = ["kf1", "tmp"]
     private static let temporaryPrefix = "kf-upload-"
-    /// O_NOATIME, which Glibc's Swift module does not export.
-    private static let noAccessTime: Int32 = 0o1_000_000
     /// The age in seconds after which the file of a killed writer is removed.
     private static let oldest: Int64 = 86_400
 
@@ -45,15 +43,10 @@ package final class SharedDirectory: Sendable {
         self.creates = creates
     }
 
-    /// Opens a file; nil when there is none. Throws `planted` for anything but a regular file. Without `isUse`, reading
-    /// leaves its access time alone, if this user owns the file.
-    package func open(_ name: String, isUse: Bool = true) throws(StorageError) -> FileDescriptor? {
+    /// Opens a file; nil when there is none. Throws `planted` for anything but a regular file.
+    package func open(_ name: String) throws(StorageError) -> FileDescriptor? {
         do throws(StorageError) {
-            let root = try opened()
-            var unused = FileDescriptor?.none
-            // EPERM says that another user owns the file.
-            if !isUse { unused = bestEffort { () throws(StorageError) in try open(name, Self.noAccessTime, in: root) } }
-            let file = if let unused { unused } else { try open(name, O_RDONLY, in: root) }
+            let file = try open(name, O_RDONLY, in: opened())
             let status = try file.status()
             guard status.isRegularFile else { throw .planted(path: file.path, kind: status.kind) }
             return file
@@ -63,44 +56,6 @@ package final class SharedDirectory: Sendable {
                 throw .system(call: "open", path: path, errno: code)
             }
             return nil
-        }
-    }
-
-    /// Passes the name, the size and the time of the last use of each regular file in a folder to `body`. A missing folder
-    /// has none; what cannot be listed is an error.
-    package func eachFile(
-        in folder: String, _ body: (_ name: String, _ size: Int64, _ used: Timestamp) -> Void
-    ) throws(StorageError) {
-        let root = try opened()
-        let directory: FileDescriptor
-        do throws(StorageError) { directory = try open(folder, O_RDONLY | O_DIRECTORY, in: root) } catch .system(
-            _, _, ENOENT)
-        {
-            return
-        }
-        for name in try FileListing.allNames(in: directory) {
-            guard let status = stat(name, in: directory.raw) else {
-                // Another process has removed it.
-                if errno == ENOENT { continue }
-                throw .system(call: "stat", path: "\(path)/\(folder)/\(name)", errno: errno)
-            }
-            guard status.isRegularFile else { continue }
-            body(name, Int64(status.st_size), status.lastUse)
-        }
-    }
-
-    /// Removes a regular file. Returns false if there is none; throws `planted` for anything else.
-    package func remove(_ name: String) throws(StorageError) -> Bool {
-        let (parts, shown) = (name.split(separator: "/"), "\(path)/\(name)")
-        let last = String(parts.last ?? "")
-        do throws(StorageError) {
-            let folder = try open(parts.dropLast().joined(separator: "/"), O_RDONLY | O_DIRECTORY, in: opened())
-            guard let status = stat(last, in: folder.raw) else { return false }
-            guard status.isRegularFile else { throw .planted(path: shown, kind: status.kind) }
-            try retry("unlink", shown) { unlinkat(folder.raw, last, 0) }
-            return true
-        } catch .system(_, _, ENOENT) {
-            return false
         }
     }
 

@@ -18,8 +18,6 @@ final class MemoryLayer: CacheLayer {
         var cancelled: [String] = []
         var batches: [Int] = []
         var reach: NetworkReach?
-        var ages: [String: Duration] = [:]
-        var listed: (@Sendable () -> Void)?
     }
 
     let name: String
@@ -39,26 +37,6 @@ final class MemoryLayer: CacheLayer {
     var blobs: [String: [UInt8]] {
         get { state.withLock { $0.blobs } }
         set { state.withLock { $0.blobs = newValue } }
-    }
-
-    /// How long ago blobs were used, by their paths; those without an age were used two hours ago.
-    var ages: [String: Duration] {
-        get { state.withLock { $0.ages } }
-        set { state.withLock { $0.ages = newValue } }
-    }
-
-    /// Calls `body` after the next list, as other programs go on.
-    func afterList(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.listed = body } }
-
-    func list(_ take: @escaping @Sendable (CacheLayerBlob) -> Void) async throws(KingfisherError) {
-        let (blobs, ages, listed) = state.withLock { state in
-            defer { state.listed = nil }
-            return (state.blobs, state.ages, state.listed)
-        }
-        for (path, bytes) in blobs {
-            CacheLayerBlob(path: path, bytes: Int64(bytes.count), unusedFor: ages[path] ?? .seconds(7200)).map(take)
-        }
-        listed?()
     }
 
     /// The requests in their order, such as `read ac`.
@@ -129,7 +107,6 @@ final class MemoryLayer: CacheLayer {
                 state.blobs[request.path] = bytes
                 return .done
             }
-        case .delete: return state.withLock { $0.blobs.removeValue(forKey: request.path) } == nil ? .absent : .done
         }
     }
 }
@@ -141,7 +118,6 @@ extension CacheLayerRequest {
         case .read: "read \(kind.rawValue)"
         case .check: "check \(kind.rawValue)"
         case .write: "write \(kind.rawValue)"
-        case .delete: "delete \(kind.rawValue)"
         }
     }
 }

@@ -20,7 +20,6 @@ final class SharedStore: CacheLayer {
             guard let bytes else { return .absent }
             return request.receive(bytes) ? .done : .refusedBlob("it is too long")
         case .check: return bytes == nil ? .absent : .done
-        case .delete: return blobs.withLock { $0.removeValue(forKey: request.path) } == nil ? .absent : .done
         case .write(let body, _):
             do {
                 let bytes = try body.load()
