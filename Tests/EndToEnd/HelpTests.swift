@@ -173,7 +173,7 @@ extension EndToEnd {
             let names = [
                 "commit", "SQLite", "libpng", "libjpeg-turbo", "giflib", "libwebp", "libavif", "zlib", "lcms2",
             ]
-            for name in names + ["libsixel", "libcurl", "libarchive"] {
+            for name in names + ["libcurl", "libarchive"] {
                 #expect(result.output.contains("\n\(name) "), "\(name): \(result)")
             }
             #expect(result.output.contains(/\nlibcurl +[78]\.[0-9.]+ \(.+\)\n/), "\(result)")

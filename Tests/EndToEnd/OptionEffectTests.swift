@@ -64,7 +64,6 @@ extension EndToEnd {
             "TarShardTests": ["shard-size", "shards"],
             "ResultsTests": ["ordered", "results"],
             "RunEndTests": ["grace"],
-            "ShowTests": ["show"],
             "SrcsetTests": ["alt-column", "srcset", "srcset-sizes", "srcset-url", "widths"],
             "VariantCommandTests": ["variant"],
             "DamageWarningTests": ["lenient", "max-memory", "max-process-time"],

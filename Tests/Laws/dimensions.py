@@ -43,7 +43,6 @@ TLS = {"tls": ("plain", "optional")}
 
 OPTIONS = {
     # Output
-    "--show": switch("--show"),
     "--output": {
         "file": V("--output", "out/one.png"), "webp": V("--output", "out/one.webp"), "stdout": V("--output", "-"),
         "lock": V("--output", "im.lock", **{"--lock": "new held"}), "full": V("--output", "/dev/full", spoils=True)},
@@ -339,7 +338,7 @@ def problem(case, table):
         return "one output for several images"
     if case.get("state") == "others" and case.get("url") == "userinfo":
         return "another user with the same user info"
-    stores = {"--output-dir", "--shards", "--output", "--remote-name", "--show"} & set(case)
+    stores = {"--output-dir", "--shards", "--output", "--remote-name"} & set(case)
     if not stores and ("--memory-only" in case or "--store" in case and case["--store"] != "processed" or
                        case.get("--expire") == "expired"):
         return "a run that stores nothing"

@@ -266,7 +266,7 @@ class Place:
         words = command or {"pull": ["cache", "pull"]}.get(self.case.get("command"), [self.case.get("command", "prefetch")])
         options = self.options if options is None else options
         secure = ["--cacert", "certificates/ca.pem"] if self.secure and not options else []
-        silent = {"--show", "--print"} & set(options) or self.case.get("--output") == "stdout" and "--output" in options
+        silent = "--print" in options or self.case.get("--output") == "stdout" and "--output" in options
         return [*words, *self.sources(), "--cache-dir", cache, *(() if silent else ("--json",)), *self.words(options), *secure]
 
     def following(self):

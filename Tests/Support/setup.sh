@@ -7,7 +7,7 @@ set -euo pipefail
 libraries=(libcurl4-openssl-dev libsqlite3-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libgif-dev
     liblcms2-dev libssl-dev zlib1g-dev libarchive-dev libavif-dev)
 programs=(nginx apache2-bin curl openssl sqlite3 strace libjpeg-turbo-progs webp binutils zsh fish mandoc man-db
-    python3 python3-botocore libsixel1 libavif-bin jq)
+    python3 python3-botocore libavif-bin jq)
 packages=("${libraries[@]}" "${programs[@]}" "$@")
 
 fail() {
@@ -59,17 +59,17 @@ other_packages() {
         echo "dnf install libcurl-devel sqlite-devel libpng-devel libjpeg-turbo-devel libwebp-devel giflib-devel lcms2-devel" \
             "openssl-devel zlib-devel libarchive-devel libavif-devel libpng-static libstdc++-static nginx httpd curl openssl" \
             "sqlite strace libjpeg-turbo-utils libwebp-tools binutils zsh fish mandoc man-db python3 python3-botocore" \
-            "libsixel libavif-tools jq"
+            "libavif-tools jq"
         ;;
     *" arch "*)
         echo "pacman -S curl sqlite libpng libjpeg-turbo libwebp giflib lcms2 openssl zlib libarchive libavif nginx apache" \
-            "strace binutils zsh fish mandoc man-db python python-botocore libsixel jq"
+            "strace binutils zsh fish mandoc man-db python python-botocore jq"
         ;;
     *" alpine "*)
         echo "apk add curl-dev sqlite-dev libpng-dev libjpeg-turbo-dev libwebp-dev giflib-dev lcms2-dev openssl-dev zlib-dev" \
             "libarchive-dev libavif-dev sqlite-static libpng-static libjpeg-turbo-static libwebp-static giflib-static" \
             "openssl-libs-static zlib-static nginx apache2 curl openssl sqlite strace libjpeg-turbo-utils libwebp-tools" \
-            "binutils zsh fish mandoc man-db python3 py3-botocore libsixel libavif-apps jq"
+            "binutils zsh fish mandoc man-db python3 py3-botocore libavif-apps jq"
         ;;
     esac
 }

@@ -12,7 +12,6 @@
 #include "kf_jpeg.h"
 #include "kf_meter.h"
 #include "kf_png.h"
-#include "kf_sixel.h"
 #include "kf_status.h"
 #include "kf_versions.h"
 #include "kf_webp.h"

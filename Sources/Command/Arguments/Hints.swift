@@ -75,6 +75,7 @@ enum Hints {
     private static let gone = [
         "ignore-query": "--key-ignore '*'", "memory-only": "--store none", "opt-out-agent": "--respect-opt-out=NAME",
         "scale": "a size of --process, such as resize:640x480", "shard-by": "--shard I/N,host",
+        "show": "'-o - | chafa -'",
     ]
 
     /// Options of single commands of the last release, and what does the same now.

@@ -47,9 +47,6 @@ extension Options {
     static let remoteName = Option(
         "remote-name", short: "O", .output, .flag, excludes: [output.name], commandLineAlone: true,
         help: "Write each image into the current directory, or into --output-dir, under its own name")
-    static let show = Option(
-        "show", .output, .flag, excludes: [json.name],
-        help: "Draw the image in the terminal instead of printing its path")
     static let outputDir = Option<String?>(
         "output-dir", short: "P", .output, value: "DIR", .one(.text(needs: "a directory")),
         help: "Write a copy of each image into the directory DIR")

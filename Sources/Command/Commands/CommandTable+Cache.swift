@@ -8,7 +8,7 @@ extension CommandTable {
         details: [
             "Hits and misses are lower bounds: a process that cannot write to the index when it ends is not counted.",
             "-q prints one line. -v shows all hosts, counts expired entries exactly, and measures the disk space of the "
-                + "files; with a million entries that takes some tenths of a second."
+                + "files; with a million entries that takes some tenths of a second.",
         ]
     ) { (arguments) throws(UsageError) in try CacheStatCommand.run(arguments) }
 

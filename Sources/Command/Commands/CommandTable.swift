@@ -19,7 +19,7 @@ enum CommandTable {
         "fetch", summary: "Fetch images, from the cache when possible", operands: "SOURCE...",
         options: join(
             [
-                Options.show.spec, Options.output.spec, Options.remoteName.spec, Options.placeholder.spec,
+                Options.output.spec, Options.remoteName.spec, Options.placeholder.spec,
                 Options.measure.spec,
             ],
             Options.copies, Options.processing,

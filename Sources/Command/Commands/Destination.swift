@@ -75,7 +75,7 @@ enum Destination: Sendable {
         if json { throw UsageError(message: "--json and -o - both write to standard output") }
         if Terminal.isTerminal(1) {
             throw UsageError(
-                message: "-o - would write an image to the terminal; use -o FILE, --show to look at it, or '| cat'")
+                message: "-o - would write an image to the terminal; use -o FILE, or '| chafa -' to look at it")
         }
         self = .standardOutput
     }

@@ -11,17 +11,14 @@ struct FetchCommand: Sendable {
     fileprivate private(set) var settings: RetrievalSettings
     fileprivate let destination: Destination
     private let sources: [SourceArgument.Operand]
-    /// The terminal that `--show` draws on; nil without it.
-    private let screen: Screen?
     private let tags: TagWriter?
     private let counts = FetchCounts()
     private let srcset: SrcsetFile?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let show = try arguments[Options.show]
         let isOffline = try arguments[Options.offline]
         common = try CommonSettings(
-            arguments, allowsNoCache: show || isOffline ? true : try Destination.isOutside(arguments))
+            arguments, allowsNoCache: isOffline ? true : try Destination.isOutside(arguments))
         settings = try RetrievalSettings(arguments)
         tags = try TagWriter(arguments)
         guard !arguments.operands.isEmpty else {
@@ -42,16 +39,7 @@ struct FetchCommand: Sendable {
             throw UsageError(message: "--hash works with one source, not with \(sources.count)")
         }
         try settings.checkOnFailure(destination)
-        screen = show ? Screen(arguments.environment) : nil
-        if show {
-            guard screen != nil else {
-                throw UsageError(message: "--show draws in a terminal, and standard output is not one")
-            }
-            if case .standardOutput = destination {
-                throw UsageError(message: "--show and -o - both write to standard output")
-            }
-        }
-        if case .cache = destination, let notStored = settings.notStored, screen == nil {
+        if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored); write the image with -o or --output-dir")
         }
         srcset = try SrcsetFile.make(
@@ -86,7 +74,7 @@ struct FetchCommand: Sendable {
             let count = sources.count
             // One image shows its progress on a terminal, if it takes long.
             let bar = ProgressBar(
-                (count > 1 || settings.progress == .bar) && screen == nil ? settings.progress : .none, waits,
+                count > 1 || settings.progress == .bar ? settings.progress : .none, waits,
                 delay: count > 1 || settings.isProgressForced ? nil : .seconds(1),
                 uploads: { manager.cache.uploadProgress }, expected: { count })
             bar.update { figures in
@@ -159,7 +147,7 @@ struct FetchCommand: Sendable {
         counts.add(reports)
         func print(_ report: ItemReport, as subject: String?) {
             if let tags, let result = report.result { tags.note(result) }
-            status.raise(to: report.print(common, on: screen, as: subject))
+            status.raise(to: report.print(common, as: subject))
         }
         if reports.count == 1 {
             print(reports[0], as: "")

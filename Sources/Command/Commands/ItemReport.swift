@@ -39,7 +39,7 @@ struct ItemReport: Sendable {
 
     /// Prints the outcome as the settings ask, and returns its exit status. `subject` names the images that failed alike,
     /// see `subjects`.
-    func print(_ common: CommonSettings, on screen: Screen? = nil, as subject: String?) -> ExitStatus {
+    func print(_ common: CommonSettings, as subject: String?) -> ExitStatus {
         if common.json { Terminal.print(json) }
         if let error = problem {
             if error.isClosedOutput { return .success }
@@ -53,16 +53,7 @@ struct ItemReport: Sendable {
             Terminal.printError("kf: \(Terminal.visible("\(name)\(subject): \(reason): \(leftOut)"))")
         }
         if let result, error == nil {
-            if let screen {
-                do throws(KingfisherError) {
-                    let text = try TerminalPicture.text(
-                        result, screen.form, columns: screen.columns, rows: screen.rows)
-                    Terminal.print(String(text.dropLast()))
-                } catch {
-                    common.report(error, for: title)
-                    return .someFailed
-                }
-            } else if !common.json, !common.quiet, output != "-", left == nil, let path = output ?? result.cachedPath {
+            if !common.json, !common.quiet, output != "-", left == nil, let path = output ?? result.cachedPath {
                 Terminal.print(path)
             }
             if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }

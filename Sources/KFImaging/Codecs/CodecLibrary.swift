@@ -30,9 +30,6 @@ extension CodecLibrary {
             CodecLibrary(
                 "lcms2", lcms == 0 ? nil : "\(lcms / 1000).\(lcms / 10 % 100)", "it converts colours for --srgb",
                 packages: "liblcms2-2 (Debian, Ubuntu) or lcms2 (Fedora)"),
-            CodecLibrary(
-                "libsixel", SixelPicture.isAvailable ? "1" : nil, "it draws for --show in some terminals",
-                packages: "libsixel1 (Debian, Ubuntu) or libsixel (Fedora)"),
         ]
     }
 
