@@ -67,6 +67,24 @@ struct MemoryHitTests {
         #expect(serializer.count == 1)
     }
 
+    @Test(
+        "A use extends the expiry in memory as the option says",
+        arguments: [
+            (.none, 60, .disk), (.cacheTime, 60, .memory), (.cacheTime, 101, .disk),
+            (.expirationTime(.seconds(1000)), 900, .memory), (.expirationTime(.seconds(10)), 20, .disk),
+        ] as [(ExpirationExtending, Int64, RetrievalWay)])
+    func extending(_ extending: ExpirationExtending, after seconds: Int64, way: RetrievalWay) async throws {
+        let options = options {
+            $0.memoryCacheExpiration = .seconds(100)
+            $0.memoryCacheAccessExtendingExpiration = extending
+        }
+        _ = try await manager.retrieveImage(with: source, options: options)
+        fixture.advance(seconds: 60)
+        _ = try await hit(options)
+        fixture.advance(seconds: seconds)
+        #expect(try await manager.retrieveImage(with: source, options: options).way == way)
+    }
+
     @Test("An unprocessed image in memory is decoded once")
     func unprocessed() async throws {
         _ = try await manager.retrieveImage(with: source, options: options())

@@ -101,6 +101,19 @@ struct ImagePrefetcherTests {
         #expect((await forced.prefetch(urls.map { .network($0) })).counts == [0, 1, 2])
     }
 
+    @Test("A prefetcher loads cached images into memory on request")
+    func toMemory() async throws {
+        let (manager, item) = (fixture.manager, try source("a"))
+        _ = try await manager.retrieveImage(with: item, options: [.waitForCache])
+        for (options, way) in [([], .disk), ([.alsoPrefetchToMemory], .memory)]
+            as [(KingfisherOptionsInfo, RetrievalWay)]
+        {
+            manager.cache.clearMemoryCache()
+            #expect(await ImagePrefetcher(manager: manager, options: options).prefetch([item]).counts == [1, 0, 0])
+            #expect(try await manager.retrieveImage(with: item).way == way)
+        }
+    }
+
     @Test("A prefetcher can fill another cache")
     func otherCache() async throws {
         let other = ImageCache(.init(directory: fixture.directory.path("other").path))
