@@ -164,9 +164,8 @@ extension Options {
 
     static let cleaning: [OptionSpec] =
         [all.spec] + selecting + [
-            keepList.spec, keepLock.spec, skipInvalid.spec, keptFormat.spec, keptURLColumn.spec, keptBaseURL.spec,
-            keptKeyColumn.spec, keptKeyIgnore.spec, targetSize.spec, dryRun.spec, yes.spec,
-        ]
+            keepList.spec, keepLock.spec, skipInvalid.spec,
+        ] + listReading + [targetSize.spec, dryRun.spec, yes.spec]
     static let all = Option(
         "all", .removal, .flag, commandLineAlone: true, help: "Remove everything, after confirmation")
     static let keepList = Option(
@@ -239,14 +238,17 @@ extension Options {
 
 /// The options of the lists that `--keep-list` of `clean` and `push` reads. In the environment they are for prefetch.
 extension Options {
-    static let keptFormat = onCommandLine(inputFormat, help: "Format of the kept lists")
-    static let keptURLColumn = onCommandLine(urlColumn, help: "Column or member of the kept lists with the URLs")
-    static let keptBaseURL = onCommandLine(baseURL, help: "Complete relative URLs of the kept lists with this one")
-    static let keptKeyColumn = onCommandLine(keyColumn, help: "Column or member of the kept lists with cache keys")
-    static let keptKeyIgnore = onCommandLine(keyIgnore, help: "Keep what prefetch --key-ignore PARAM stored")
+    static let listReading: [OptionSpec] = [
+        keptFormat.spec, keptURLColumn.spec, keptBaseURL.spec, keptKeyColumn.spec, keptKeyIgnore.spec,
+    ]
+    static let keptFormat = onCommandLine(inputFormat, .lists, help: "Format of the lists")
+    static let keptURLColumn = onCommandLine(urlColumn, .lists, help: "Column or member of the lists with the URLs")
+    static let keptBaseURL = onCommandLine(baseURL, .lists, help: "Complete relative URLs of the lists with this one")
+    static let keptKeyColumn = onCommandLine(keyColumn, .lists, help: "Column or member of the lists with cache keys")
+    static let keptKeyIgnore = onCommandLine(keyIgnore, .lists, help: "Also what prefetch --key-ignore PARAM stored")
 
     private static func onCommandLine<Value>(
-        _ option: Option<Value>, _ group: OptionSpec.Group = .removal, help: String
+        _ option: Option<Value>, _ group: OptionSpec.Group, help: String
     ) -> Option<Value> {
         let spec = option.spec
         return Option(
@@ -266,12 +268,8 @@ extension Options {
                 help: "Upload to this shared cache: http(s)://, s3://BUCKET or file://"), pushDryRun.spec,
         ] + selecting + [
             onCommandLine(keepList, .selection, help: "Only the images that this list names, and the arguments").spec,
-            pushedLock.spec, onCommandLine(inputFormat, .selection, help: "Format of the lists").spec,
-            onCommandLine(urlColumn, .selection, help: "Column or member of the lists with the URLs").spec,
-            onCommandLine(baseURL, .selection, help: "Complete relative URLs of the lists with this one").spec,
-            onCommandLine(keyColumn, .selection, help: "Column or member of the lists with cache keys").spec,
-            onCommandLine(keyIgnore, .selection, help: "Also what prefetch --key-ignore PARAM stored").spec,
-        ]
+            pushedLock.spec,
+        ] + listReading
     static let pushDryRun = Option("dry-run", .cache, .flag, help: "Print what would be uploaded, and upload nothing")
     static let pushedLock = Option(
         lock.name, .selection, value: "FILE", .each(.text(needs: "a lock of images")), commandLineAlone: true,

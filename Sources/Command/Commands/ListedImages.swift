@@ -17,12 +17,8 @@ struct ListedImages: Sendable {
         locks = try arguments[lockOption]
         skipsInvalid = try arguments[Options.skipInvalid]
         option = "--\(paths.isEmpty ? lockOption.spec.name : Options.keepList.spec.name)"
-        let specs = [
-            Options.keptFormat.spec, Options.keptURLColumn.spec, Options.keptKeyColumn.spec, Options.keptBaseURL.spec,
-            Options.keptKeyIgnore.spec,
-        ]
         if paths.isEmpty {
-            if let spec = specs.first(where: { arguments.setting(of: $0) != nil }) {
+            if let spec = Options.listReading.first(where: { arguments.setting(of: $0) != nil }) {
                 throw UsageError(message: "--\(spec.name) says how to read a list; it needs --keep-list")
             }
             if skipsInvalid { throw UsageError(message: "--skip-invalid needs --keep-list") }
@@ -30,7 +26,7 @@ struct ListedImages: Sendable {
             return
         }
         // Prefetch would read the list with this setting. Ignoring it would remove what prefetch has stored.
-        for spec in specs where arguments.setting(of: spec) == nil {
+        for spec in Options.listReading where arguments.setting(of: spec) == nil {
             if arguments.environment[spec.variableName]?.isEmpty == false || arguments.file?.setting(spec) != nil {
                 throw UsageError(
                     message: "--\(spec.name) is set in the environment or the config file, but --keep-list obeys the "
