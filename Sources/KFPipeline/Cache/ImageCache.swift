@@ -93,9 +93,14 @@ public final class ImageCache: Sendable {
         public init(directory: String?) { self.directory = directory }
 
         package func storage(readingFrom directory: String, _ patience: Patience) -> DiskStorage.Configuration {
-            var storage = DiskStorage.Configuration(path: directory)
+            var storage = storage(in: directory, patience)
             storage.access = .existing
             storage.readOnly = true
+            return storage
+        }
+
+        fileprivate func storage(in directory: String, _ patience: Patience) -> DiskStorage.Configuration {
+            var storage = DiskStorage.Configuration(path: directory)
             storage.trustsOwner = trustsOwner
             storage.verifies = verifies
             storage.clock = clock
@@ -281,17 +286,12 @@ public final class ImageCache: Sendable {
     /// The configuration of the disk part; nil when the cache has none.
     package var storageConfiguration: DiskStorage.Configuration? {
         guard let directory = configuration.directory else { return nil }
-        var storage = DiskStorage.Configuration(path: directory)
+        var storage = configuration.storage(in: directory, patience)
         storage.access = configuration.access == .create ? .create : .existing
         storage.readOnly = configuration.access == .readOnly
-        storage.trustsOwner = configuration.trustsOwner
         storage.sizeLimit = diskConfig.sizeLimit
-        storage.verifies = configuration.verifies
         storage.synchronizes = configuration.synchronizes
-        storage.clock = configuration.clock
-        storage.notice = configuration.notice
         storage.evicting = configuration.evicting
-        storage.patience = patience
         return storage
     }
 
