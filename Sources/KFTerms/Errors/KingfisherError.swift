@@ -23,9 +23,6 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
     /// does not name the source.
     public var message: String { description.message }
 
-    /// Whether the reader of the output closed it. The command counts that as success.
-    public var isClosedOutput: Bool { self == .processorError(reason: .outputClosed) }
-
     /// The status of a refusal by the server; nil for every other error.
     public var httpStatus: Int? {
         switch self {
@@ -57,54 +54,48 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
 
     /// Whether the image was left out: the filter refused it, its server opted out, or it is a duplicate. The command does not
     /// count that as a failure.
-    public var isLeftOut: Bool {
-        switch self {
-        case .responseError(reason: .filtered), .responseError(reason: .optedOut), .responseError(reason: .duplicate):
-            true
-        default: false
-        }
-    }
+    public var isLeftOut: Bool { kind == .leftOut }
 
     /// Whether the work was cancelled, at any stage.
-    public var isCancellation: Bool {
-        if case .requestError(reason: .taskCancelled) = self { return true }
-        return false
-    }
+    public var isCancellation: Bool { kind == .cancelled }
 
     /// Whether the cache failed. A plain miss (3006) does not count.
-    public var isCacheFailure: Bool {
-        if case .cacheError = self { return !isMiss }
-        return false
-    }
+    public var isCacheFailure: Bool { kind == .locked || kind == .tooLarge || kind == .cacheFailed }
 
     /// Whether the image is not cached, or expired, and the options forbid fetching it (3006).
-    package var isMiss: Bool {
-        if case .cacheError(reason: .imageNotExisting) = self { return true }
-        return isExpiredImage
-    }
+    package var isMiss: Bool { kind == .absent || kind == .expired }
 
     /// Whether the cache or a remote has failed or lacks the image, and the origin has not been asked.
-    package var isOfCache: Bool {
-        if case .cacheError = self { return !isAboutOneImage }
-        return false
-    }
+    package var isOfCache: Bool { isMiss || kind == .locked || kind == .cacheFailed }
 
     /// Whether the image is cached and expired, and the options forbid fetching it.
-    public var isExpiredImage: Bool {
-        if case .cacheError(reason: .imageExpired) = self { return true }
-        return false
-    }
+    public var isExpiredImage: Bool { kind == .expired }
 
     /// Whether another process held a lock. A later attempt may succeed.
-    public var isLocked: Bool {
-        if case .cacheError(reason: .cacheIsLocked) = self { return true }
-        return false
-    }
+    public var isLocked: Bool { kind == .locked }
 
     /// Whether the cache refused only this image, because of its size.
-    public var isAboutOneImage: Bool {
-        if case .cacheError(reason: .imageLargerThanCache) = self { return true }
-        return false
+    public var isAboutOneImage: Bool { kind == .tooLarge }
+
+    /// Whether the reader of the output closed it. The command counts that as success.
+    public var isClosedOutput: Bool { kind == .outputClosed }
+
+    /// The classes of errors to which code reacts.
+    private enum Kind { case cancelled, leftOut, outputClosed, absent, expired, locked, tooLarge, cacheFailed, other }
+
+    private var kind: Kind {
+        switch self {
+        case .requestError(reason: .taskCancelled): .cancelled
+        case .responseError(reason: .filtered), .responseError(reason: .optedOut), .responseError(reason: .duplicate):
+            .leftOut
+        case .processorError(reason: .outputClosed): .outputClosed
+        case .cacheError(reason: .imageNotExisting): .absent
+        case .cacheError(reason: .imageExpired): .expired
+        case .cacheError(reason: .cacheIsLocked): .locked
+        case .cacheError(reason: .imageLargerThanCache): .tooLarge
+        case .cacheError: .cacheFailed
+        default: .other
+        }
     }
 
     private var description: (code: Int, name: String, message: String) {
