@@ -307,14 +307,10 @@ extension Retrieval {
 }
 
 extension HeaderLines {
-    private static let varyName = "kf-vary"
-
     /// The digest of the request that the response was for; nil if it answers every request.
-    var varyDigest: Substring? { all(Self.varyName).first }
+    var varyDigest: Substring? { self[.vary] }
 
-    func varying(by digest: String?) -> HeaderLines {
-        digest.map { updated(by: HeaderLines([(Self.varyName, $0)])) } ?? self
-    }
+    func varying(by digest: String?) -> HeaderLines { noting(.vary, digest) }
 }
 
 /// Selection between the representations of one URL (RFC 9111, 4.1).

@@ -37,26 +37,43 @@ package struct HeaderLines: Sendable, Equatable {
         return HeaderLines((kept + lines).joined(separator: "\n"))
     }
 
-    private static let statusName = "kf-status"
+    /// The lines that kf adds to the fields of a response.
+    package enum Note: String {
+        case status = "kf-status"
+        /// A field of the last response behind redirects.
+        case own = "kf-own"
+        case timed = "kf-timed"
+        case leftOut = "kf-left-out"
+        case vary = "kf-vary"
+        case url = "kf-url"
+        case image = "kf-image"
+        case dhash = "kf-dhash"
+    }
+
+    /// The value of kf's own line; nil if there is none.
+    package subscript(note: Note) -> Substring? { all(note.rawValue).first }
+
+    /// Returns the lines with kf's own line; these lines if `value` is nil.
+    package func noting(_ note: Note, _ value: String?) -> HeaderLines {
+        value.map { updated(by: HeaderLines([(note.rawValue, $0)])) } ?? self
+    }
 
     /// The status of the response; 200 unless a line states another one.
-    package var status: Int { all(Self.statusName).first.flatMap { Int($0) } ?? 200 }
+    package var status: Int { self[.status].flatMap { Int($0) } ?? 200 }
 
     /// Returns the lines with a status. 200, 206 and 304 leave the recorded status unchanged.
     func of(status: Int) -> HeaderLines {
-        [200, 206, 304].contains(status) ? self : updated(by: HeaderLines([(Self.statusName, "\(status)")]))
+        [200, 206, 304].contains(status) ? self : noting(.status, "\(status)")
     }
 
-    private static let timedName = "kf-timed"
-
     /// Whether `negativeTimeToLive` set the end of freshness, and not the server.
-    package var isTimed: Bool { !all(Self.timedName).isEmpty }
+    package var isTimed: Bool { self[.timed] != nil }
 
     /// Returns the lines of a response whose end of freshness `negativeTimeToLive` set.
-    package var timed: HeaderLines { updated(by: HeaderLines([(Self.timedName, "1")])) }
+    package var timed: HeaderLines { noting(.timed, "1") }
 
     /// Whether a line is a field of the response, or its status; the other lines describe a request or the end of freshness.
-    static func isOfResponse(_ line: Substring) -> Bool { !line.hasPrefix("kf-") || name(line) == statusName }
+    static func isOfResponse(_ line: Substring) -> Bool { !line.hasPrefix("kf-") || name(line) == Note.status.rawValue }
 
     private static func name(_ line: Substring) -> Substring { line.prefix { $0 != ":" } }
 

@@ -8,11 +8,9 @@ import KFStorage
 /// usual fields, which every version of kf reads. Lines of another name keep the fields of the last response, because a
 /// later 304 updates those alone.
 extension HeaderLines {
-    private static let ownName = "kf-own"
-
     /// The lines of the last response alone, without those that describe a request.
     package var ofResponse: HeaderLines {
-        let own = all(Self.ownName)
+        let own = all(Note.own.rawValue)
         if !own.isEmpty { return HeaderLines(own.filter { !$0.isEmpty }.joined(separator: "\n")) }
         return HeaderLines(text.split(separator: "\n").filter(Self.isOfResponse).joined(separator: "\n"))
     }
@@ -26,7 +24,7 @@ extension HeaderLines {
         fields += hops.flatMap(\.vary).map { ("vary", String($0)) }
         let own = text.isEmpty ? [""] : text.split(separator: "\n")
         let status = status
-        return HeaderLines(fields + own.map { (Self.ownName, String($0)) }).of(status: status)
+        return HeaderLines(fields + own.map { (Note.own.rawValue, String($0)) }).of(status: status)
     }
 }
 

@@ -51,15 +51,11 @@ extension ResponseFacts {
 }
 
 extension HeaderLines {
-    private static let placeName = "kf-url"
-
     /// The digest of the URL that gave the bytes and their validators; nil if that is the URL in the key.
-    package var place: String? { all(Self.placeName).first.map { String($0) } }
+    package var place: String? { self[.url].map { String($0) } }
 
     /// Returns the lines of bytes from the URL with a digest.
-    package func from(_ place: String?) -> HeaderLines {
-        place.map { updated(by: HeaderLines([(Self.placeName, $0)])) } ?? self
-    }
+    package func from(_ place: String?) -> HeaderLines { noting(.url, place) }
 }
 
 /// The rules of status codes for storing a response (RFC 9110, 15.1; RFC 9111, 3).

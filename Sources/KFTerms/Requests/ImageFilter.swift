@@ -74,11 +74,9 @@ public struct ImageMeasures: Hashable, Sendable {
 }
 
 extension HeaderLines {
-    private static let measuresName = "kf-image"
-
     /// The measures of the original, for an entry that has not its bytes.
     package var measures: ImageMeasures? {
-        guard let words = all(Self.measuresName).first?.split(separator: " "), words.count == 4 else { return nil }
+        guard let words = self[.image]?.split(separator: " "), words.count == 4 else { return nil }
         return ImageMeasures(
             format: ImageFormat(rawValue: String(words[0])), width: Int(words[1]), height: Int(words[2]),
             bytes: Int64(words[3]))
@@ -89,6 +87,6 @@ extension HeaderLines {
         guard let image else { return self }
         let numbers = [image.width.map(Int64.init), image.height.map(Int64.init), image.bytes]
         let words = [image.format?.rawValue ?? "-"] + numbers.map { $0.map { "\($0)" } ?? "-" }
-        return updated(by: HeaderLines([(Self.measuresName, words.joined(separator: " "))]))
+        return noting(.image, words.joined(separator: " "))
     }
 }

@@ -41,17 +41,15 @@ public struct OptOut: Hashable, Sendable {
 }
 
 extension HeaderLines {
-    private static let leftOutName = "kf-left-out"
-
     /// Whether the lines are those of an image that was left out.
-    package var isLeftOut: Bool { !all(Self.leftOutName).isEmpty }
+    package var isLeftOut: Bool { self[.leftOut] != nil }
 
     /// Returns the lines of a response whose image was left out, with what is known of it.
     package func leftOut(_ response: ResponseFacts, by error: KingfisherError) -> HeaderLines {
         guard error.isLeftOut else { return self }
         var image: ImageMeasures?
         if case .responseError(reason: .filtered(let measures, _, _)) = error { image = measures }
-        return updated(by: response.optOut).updated(by: HeaderLines([(Self.leftOutName, "1")])).measuring(image)
+        return updated(by: response.optOut).noting(.leftOut, "1").measuring(image)
     }
 }
 

@@ -99,13 +99,11 @@ package struct DescriptionSerializer: CacheSerializer {
 }
 
 extension HeaderLines {
-    private static let hashName = "kf-dhash"
-
     /// The hash in the description that the entry keeps, so that a search for duplicates opens no file.
-    package var dhash: UInt64? { all(Self.hashName).first.flatMap { UInt64($0, radix: 16) } }
+    package var dhash: UInt64? { self[.dhash].flatMap { UInt64($0, radix: 16) } }
 
     /// Returns the lines with the hash of a description.
     package func describing(_ dhash: UInt64?) -> HeaderLines {
-        dhash.map { updated(by: HeaderLines([(Self.hashName, ImageDescription.text(ofHash: $0))])) } ?? self
+        noting(.dhash, dhash.map(ImageDescription.text(ofHash:)))
     }
 }
