@@ -12,7 +12,6 @@ struct FetchCommand: Sendable {
     fileprivate let destination: Destination
     private let sources: [SourceArgument.Operand]
     private let tags: TagWriter?
-    private let counts = FetchCounts()
     private let srcset: SrcsetFile?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -62,10 +61,13 @@ struct FetchCommand: Sendable {
     private func run(_ manager: KingfisherManager, _ waits: WaitReport, _ prepared: Interrupts?) -> ExitStatus {
         let start = ContinuousClock.now
         var status = ExitStatus.success
+        var counts = PrefetchProgress()
+        let exporter = FetchExporter(self, manager.cache)
         var next = 0
         // Cached images need neither threads nor the network. Most runs end after this loop.
-        while next < sources.count, !Terminal.isClosed, let reports = cached(next, manager) {
-            status.raise(to: print(reports))
+        while next < sources.count, !Terminal.isClosed, let outcome = cached(next, manager, exporter) {
+            counts.add(outcome)
+            status.raise(to: print(outcome))
             next += 1
         }
         var (progress, signals): (ProgressBar?, Interrupts?) = (nil, prepared)
@@ -83,14 +85,9 @@ struct FetchCommand: Sendable {
                 figures.size = count > 1 ? nil : 0
             }
             let interrupts = prepared ?? Interrupts(patience: Self.patience, preparing: manager)
-            var standIns: [RetrieveImageResult] = []
-            do throws(KingfisherError) { standIns = try settings.imagesOnFailure(manager) } catch {
-                guard interrupts.status != nil else {
-                    common.report(error, for: "--on-failure")
-                    return .usage
-                }
-            }
-            let prefetcher = prefetcher(manager, bar, standIns, elapsed: start.duration(to: .now))
+            guard let standIns = settings.standIns(manager, interrupts, common) else { return .usage }
+            let prefetcher = prefetcher(
+                manager, bar, FetchExporter(self, manager.cache, standIns), elapsed: start.duration(to: .now))
             interrupts.handle(
                 first: { _ in
                     prefetcher.finishEarly()
@@ -101,7 +98,10 @@ struct FetchCommand: Sendable {
                     bar.end()
                     manager.cache.discardTemporaries()
                 })
-            status.raise(to: Blocking.wait { await fetch(from: first, prefetcher, bar) })
+            let cached = counts
+            let fetched = Blocking.wait { await fetch(from: first, prefetcher, bar, cached) }
+            status.raise(to: fetched.status)
+            counts = fetched.counts
             // The stale images have been delivered. They are revalidated for the next run.
             if manager.isRevalidating, interrupts.status == nil {
                 let limit = settings.options.request.timeout
@@ -111,11 +111,7 @@ struct FetchCommand: Sendable {
         } else if next < sources.count {
             status.raise(to: closed())
         }
-        if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
-        // Uploads may take long: they are shown, and a signal ends them.
-        progress?.update { $0.isOver = true }
-        manager.shutdownNow()
-        progress?.end()
+        status.raise(to: settings.close(manager, progress, tags, common))
         if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
         // The message of the copy has the reason.
@@ -141,10 +137,10 @@ struct FetchCommand: Sendable {
         return status
     }
 
-    /// Prints the reports of a source, and returns the worst status.
-    private func print(_ reports: [ItemReport]) -> ExitStatus {
+    /// Prints the outcome of a source, and returns the worst status.
+    private func print(_ outcome: PrefetchOutcome) -> ExitStatus {
+        let reports = reports(outcome)
         var status = ExitStatus.success
-        counts.add(reports)
         func print(_ report: ItemReport, as subject: String?) {
             if let tags, let result = report.result { tags.note(result) }
             status.raise(to: report.print(common, as: subject))
@@ -158,29 +154,31 @@ struct FetchCommand: Sendable {
         return status
     }
 
-    static let summary: [JSONField<(sources: Int, counts: FetchCounts, cache: ImageCache, lock: LockedRun?)>] = [
+    static let summary: [JSONField<(sources: Int, counts: PrefetchProgress, cache: ImageCache, lock: LockedRun?)>] = [
         JSONField("sources", "The number of sources.") { $0.sources },
         JSONField("written", "The numbers of files that were written, and that had the same bytes already.") {
-            $0.counts.written.load(ordering: .relaxed)
+            $0.counts.written
         },
-        JSONField("unchanged", nil) { $0.counts.unchanged.load(ordering: .relaxed) },
+        JSONField("unchanged", nil) { $0.counts.unchanged },
         JSONField("filtered", "The numbers of sources that a filter refused, and whose servers opted out.") {
-            $0.counts.filtered.load(ordering: .relaxed)
+            $0.counts.filtered
         },
-        JSONField("opted_out", nil) { $0.counts.optedOut.load(ordering: .relaxed) },
+        JSONField("opted_out", nil) { $0.counts.optedOut },
         RetrievalSettings.changed { $0.cache }, RetrievalSettings.evicted { $0.cache },
         RetrievalSettings.lockCounts { $0.lock },
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
 
-    /// The reports of a source whose images are all cached, or that fails before it is asked; nil for any other.
-    private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {
+    /// The outcome of a source whose images are all cached, or that fails before it is asked; nil for any other.
+    private func cached(
+        _ index: Int, _ manager: KingfisherManager, _ exporter: FetchExporter
+    ) -> PrefetchOutcome? {
         let text = sources[index].text
         guard text != SourceArgument.standardInput else { return nil }
         let source: Source
         // The prefetcher reports what is not a source.
         do throws(KingfisherError) { source = try sources[index].source(key: settings.key) } catch { return nil }
-        let key = source.cacheKey(for: settings.options.request)
+        var item = PrefetchItem(index + 1, position: index + 1, text: text, source: .success(source))
         do throws(KingfisherError) {
             let pin = try settings.lock?.pin(of: source)
             var results: [RetrieveImageResult] = []
@@ -191,32 +189,11 @@ struct FetchCommand: Sendable {
                 results.append(result)
             }
             if let first = results.first { settings.lock?.note(first) }
-            let claim = claim(source, index)
-            return reports(of: text, key: key) { form, report in
-                report.result = results[form]
-                report.describe(settings.description(of: form, in: results), settings)
-                do throws(KingfisherError) {
-                    report.copy = try destination.write(results[form], form: form, claim)
-                } catch {
-                    report.error = error
-                }
-            }
+            exporter.visit(&item, identity: "")
+            return exporter.export(
+                PrefetchOutcome(item: item, ending: .retrieved(results.map { PrefetchResult(.success($0)) })))
         } catch {
-            return reports(of: text, key: key) { $1.error = error }
-        }
-    }
-
-    /// The reports of a source, one for each variant.
-    private func reports(
-        of text: String, key: String?, _ fill: (_ form: Int, inout ItemReport) -> Void
-    ) -> [ItemReport] {
-        settings.variants.indices.map { form in
-            var report = ItemReport(
-                source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
-            report.key = key
-            report.label = settings.label(of: form)
-            fill(form, &report)
-            return report
+            return PrefetchOutcome(item: item, ending: .failed(error))
         }
     }
 
@@ -227,18 +204,14 @@ struct FetchCommand: Sendable {
     }
 
     private func prefetcher(
-        _ manager: KingfisherManager, _ bar: ProgressBar, _ standIns: [RetrieveImageResult], elapsed: Duration
+        _ manager: KingfisherManager, _ bar: ProgressBar, _ exporter: FetchExporter, elapsed: Duration
     ) -> ImagePrefetcher {
-        var configuration = ImagePrefetcher.Configuration()
-        configuration.maxConcurrentDownloads = settings.jobs
-        configuration.maxPerHost = settings.maxPerHost
+        var configuration = settings.prefetching
         configuration.deadline = settings.deadline.map { max(.zero, $0 - elapsed) }
-        configuration.grace = settings.grace
         // The results of items that have ended wait for those before them with open files.
         configuration.maxItemsAhead = DescriptorLimit.bound(settings.jobs * 2)
         configuration.fillsCache = false
-        configuration.lock = settings.lock
-        configuration.exporter = FetchExporter(self, manager.cache, standIns)
+        configuration.exporter = exporter
         var forms = settings.retrieved
         if sources.count == 1, settings.progress == .bar {
             forms[0].progress = { received, total in
@@ -248,18 +221,22 @@ struct FetchCommand: Sendable {
         return ImagePrefetcher(manager: manager, forms: forms, configuration: configuration)
     }
 
-    private func fetch(from first: Int, _ prefetcher: ImagePrefetcher, _ bar: ProgressBar) async -> ExitStatus {
-        var status = ExitStatus.success
-        var waiting: [Int: [ItemReport]] = [:]
+    /// Fetches the sources behind the cached ones. `counts` are those of the cached ones.
+    private func fetch(
+        from first: Int, _ prefetcher: ImagePrefetcher, _ bar: ProgressBar, _ counts: PrefetchProgress
+    ) async -> (status: ExitStatus, counts: PrefetchProgress) {
+        var (status, counts) = (ExitStatus.success, counts)
+        var waiting: [Int: PrefetchOutcome] = [:]
         var next = first + 1
         let numbers = next..<sources.count + 1
         let operands = PrefetchSources(numbers, block: settings.jobs / 4) { operand(sources[$0 - 1]) }
         bar.update { ($0.tally, $0.imagesPerItem) = (prefetcher.tally, prefetcher.imagesPerItem) }
         let report = await prefetcher.prefetch(operands) { event in
             guard case .ended(let outcome, let progress) = event else { return }
-            waiting[outcome.item.number] = reports(outcome)
-            while !Terminal.isClosed, let reports = waiting.removeValue(forKey: next) {
-                status.raise(to: print(reports))
+            waiting[outcome.item.number] = outcome
+            while !Terminal.isClosed, let outcome = waiting.removeValue(forKey: next) {
+                counts.add(outcome)
+                status.raise(to: print(outcome))
                 next += 1
             }
             bar.update { figures in
@@ -269,7 +246,7 @@ struct FetchCommand: Sendable {
             }
             if Terminal.isClosed { prefetcher.stop() }
         }
-        if Terminal.isClosed { return next <= sources.count ? closed() : status }
+        if Terminal.isClosed { return (next <= sources.count ? closed() : status, counts) }
         if report.ending == .deadline {
             Terminal.printError(RetrievalSettings.deadlineMessage)
             status.raise(to: .stoppedEarly)
@@ -278,7 +255,7 @@ struct FetchCommand: Sendable {
         if left > 0, sources.count > 1, !common.quiet {
             Terminal.printError("kf: \(left) of \(sources.count) sources cancelled or not tried")
         }
-        return status
+        return (status, counts)
     }
 
     /// The end of a run whose standard output was closed: quiet, unless it leaves out files that it was to write.
@@ -305,20 +282,15 @@ struct FetchCommand: Sendable {
     }
 
     private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
-        let key = outcome.item.cacheKey(for: settings.options.request)
-        return reports(of: outcome.item.text, key: key) { form, report in
-            switch outcome.ending {
-            case .failed(let error): report.error = error
-            case .skipped, .notTried: report.isNotTried = true
-            case .retrieved(let results):
-                report.attempts = outcome.attempts
-                settings.take(results, of: form, into: &report)
-                if let image = report.result, image.isOfNoUse { report.hint = "write it elsewhere with -o" }
-                if report.source == SourceArgument.standardInput, report.error?.reasonName == "notAnImage" {
-                    report.hint = "for a list of URLs: kf prefetch -"
-                }
+        let text = outcome.item.text
+        var reports = settings.rows(outcome, ItemReport(source: text, name: SourceArgument.name(text)))
+        for index in reports.indices where reports[index].error != nil {
+            if let image = reports[index].result, image.isOfNoUse { reports[index].hint = "write it elsewhere with -o" }
+            if text == SourceArgument.standardInput, reports[index].error?.reasonName == "notAnImage" {
+                reports[index].hint = "for a list of URLs: kf prefetch -"
             }
         }
+        return reports
     }
 }
 
@@ -327,7 +299,7 @@ private final class FetchExporter: PrefetchExporter {
     private let cache: ImageCache
     private let standIns: [RetrieveImageResult]
 
-    init(_ command: FetchCommand, _ cache: ImageCache, _ standIns: [RetrieveImageResult]) {
+    init(_ command: FetchCommand, _ cache: ImageCache, _ standIns: [RetrieveImageResult] = []) {
         self.command = command
         self.standIns = standIns
         self.cache = cache
@@ -358,4 +330,12 @@ private final class FetchExporter: PrefetchExporter {
 extension RetrieveImageResult {
     /// Whether the image is not stored, although nothing failed. Unless it is written elsewhere, its fetch was of no use.
     fileprivate var isOfNoUse: Bool { cachedPath == nil && storing.diskError == nil }
+}
+
+extension PrefetchProgress {
+    /// The numbers of sources that were left out, in text; nil for none.
+    fileprivate var leftOut: String? {
+        let parts = [(filtered, "filtered"), (optedOut, "opted out")].filter { $0.0 > 0 }.map { "\($0) \($1)" }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
 }

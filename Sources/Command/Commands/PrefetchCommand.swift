@@ -128,15 +128,8 @@ struct PrefetchCommand: Sendable {
     private func run(
         _ lists: PrefetchLists, _ manager: KingfisherManager, _ waits: WaitReport, _ interrupts: Interrupts
     ) -> ExitStatus {
-        do throws(KingfisherError) {
-            let images = try settings.imagesOnFailure(manager)
-            destination.exporter?.write(onFailure: images)
-        } catch  where interrupts.status == nil {
-            common.report(error, for: "--on-failure")
-            return .usage
-        } catch {
-            // Nothing is tried after the signal, so that no image is replaced.
-        }
+        guard let standIns = settings.standIns(manager, interrupts, common) else { return .usage }
+        destination.exporter?.write(onFailure: standIns)
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.retrieved, configuration: configuration)
         let bar = ProgressBar(settings.progress, waits, uploads: { manager.cache.uploadProgress }) {
@@ -164,15 +157,12 @@ struct PrefetchCommand: Sendable {
         }
         let start = ContinuousClock.now
         var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, manager.cache, bar) }
-        bar.update { $0.isOver = true }
         let isWhole =
             report.ending == .finished && report.brokenLists + report.unreadLists + report.progress.notTried == 0
             && interrupts.status == nil
         let hadItems = report.progress.finished > 0 || report.brokenLists == 0
         status.raise(to: output.finish(common, hadItems: hadItems, isWhole: isWhole))
-        if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
-        manager.shutdownNow()
-        bar.end()
+        status.raise(to: settings.close(manager, bar, tags, common))
         if !lists.absentMembers.isEmpty {
             let names = lists.absentMembers.map { "'\($0)'" }.joined(separator: ", ")
             common.warn("no object of the lists has the member \(names)")
@@ -207,13 +197,8 @@ struct PrefetchCommand: Sendable {
     private static let patienceAfterSecondSignal: UInt32 = 2
 
     private var configuration: ImagePrefetcher.Configuration {
-        var configuration = ImagePrefetcher.Configuration()
-        configuration.maxConcurrentDownloads = settings.jobs
-        configuration.maxPerHost = settings.maxPerHost
+        var configuration = settings.prefetching
         configuration.maxFailures = maxFailures
-        configuration.lock = settings.lock
-        configuration.deadline = settings.deadline
-        configuration.grace = settings.grace
         if case .shards(let directory, var shards) = destination {
             shards.rowMembers = settings.describedNames
             if shards.duplicates != nil {
@@ -310,34 +295,10 @@ struct PrefetchCommand: Sendable {
     private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
         var common = ItemReport(source: outcome.item.text, name: "")
         common.place = (list: outcome.item.list, line: outcome.item.line)
-        common.attempts = outcome.attempts
-        common.key = outcome.item.cacheKey(for: settings.options.request)
         common.columns = outcome.item.recordColumns
         if let altColumn { common.alternativeText = outcome.item.columns[altColumn] ?? "" }
         if case .shards(_, let shards) = destination { common.sample = shards.names.sample(at: outcome.item.position) }
-        return settings.variants.indices.map { index in
-            var report = common
-            var description: DescribedValues?
-            report.variant = settings.variants[index].name
-            report.label = settings.label(of: index)
-            switch outcome.ending {
-            case .failed(let error): report.error = error
-            case .notTried: report.isNotTried = true
-            case .skipped(let files):
-                report.isExported = outcome.item.isExported
-                if report.isExported {
-                    report.recorded = outcome.item.recordedRows[index].text
-                    report.error = outcome.item.recordedRows[index].error
-                }
-                if index < files.count { report.cached = (files[index].path, files[index].facts) }
-                description = settings.description(of: index, in: files)
-            case .retrieved(let results):
-                settings.take(results, of: index, into: &report)
-                return report
-            }
-            report.describe(description, settings)
-            return report
-        }
+        return settings.rows(outcome, common)
     }
 
     private func conclude(_ report: PrefetchReport) -> ExitStatus {

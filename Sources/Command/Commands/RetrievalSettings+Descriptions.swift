@@ -39,8 +39,38 @@ extension RetrievalSettings {
     /// The members and columns that descriptions add to a record.
     var describedNames: [String] { (placeholder == nil ? [] : ["placeholder"]) + measures.map(\.rawValue) }
 
+    /// Returns the rows of an item, one for each variant: `row` with what the outcome says of the image.
+    func rows(_ outcome: PrefetchOutcome, _ row: ItemReport) -> [ItemReport] {
+        var row = row
+        row.attempts = outcome.attempts
+        row.key = outcome.item.cacheKey(for: options.request)
+        return variants.indices.map { variant in
+            var report = row
+            var description: DescribedValues?
+            report.variant = variants[variant].name
+            report.label = label(of: variant)
+            switch outcome.ending {
+            case .failed(let error): report.error = error
+            case .notTried: report.isNotTried = true
+            case .skipped(let files):
+                report.isExported = outcome.item.isExported
+                if report.isExported {
+                    report.recorded = outcome.item.recordedRows[variant].text
+                    report.error = outcome.item.recordedRows[variant].error
+                }
+                if files.indices.contains(variant) { report.cached = (files[variant].path, files[variant].facts) }
+                description = self.description(of: variant, in: files)
+            case .retrieved(let results):
+                take(results, of: variant, into: &report)
+                return report
+            }
+            report.describe(description, self)
+            return report
+        }
+    }
+
     /// Takes a variant's result with its description.
-    func take(_ results: [PrefetchResult], of variant: Int, into report: inout ItemReport) {
+    private func take(_ results: [PrefetchResult], of variant: Int, into report: inout ItemReport) {
         let index = form(of: variant)
         let description = results.indices.contains(index) ? results[index] : nil
         report.take(results[variant], describedBy: description)
@@ -54,13 +84,7 @@ extension RetrievalSettings {
         return value { () throws(KingfisherError) in try image.loadData() }
     }
 
-    func description(of variant: Int, in images: [RetrieveImageResult]) -> DescribedValues? {
-        let index = form(of: variant)
-        guard images.indices.contains(index) else { return nil }
-        return value { () throws(KingfisherError) in try images[index].loadData() }
-    }
-
-    func description(of variant: Int, in files: [StoredFile]) -> DescribedValues? {
+    private func description(of variant: Int, in files: [StoredFile]) -> DescribedValues? {
         let index = form(of: variant)
         guard files.indices.contains(index) else { return nil }
         return value { () throws(KingfisherError) in try files[index].readAll() }

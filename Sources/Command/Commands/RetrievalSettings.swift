@@ -210,7 +210,7 @@ struct RetrievalSettings: Sendable {
     }
 
     /// The image in place of those that fail, in each form; none without `--on-failure`. Blocks.
-    func imagesOnFailure(_ manager: KingfisherManager) throws(KingfisherError) -> [RetrieveImageResult] {
+    private func imagesOnFailure(_ manager: KingfisherManager) throws(KingfisherError) -> [RetrieveImageResult] {
         guard let onFailure else { return [] }
         let source = try SourceArgument.source(onFailure)
         let variants = variants
@@ -232,6 +232,42 @@ struct RetrievalSettings: Sendable {
                 return .failure(error)
             }
         }.get()
+    }
+
+    /// The images in place of those that fail. Nil after a message if the image cannot be had; a signal that came before
+    /// ends the run with what it has.
+    func standIns(
+        _ manager: KingfisherManager, _ interrupts: Interrupts, _ common: CommonSettings
+    ) -> [RetrieveImageResult]? {
+        do throws(KingfisherError) { return try imagesOnFailure(manager) } catch {
+            // Nothing is tried after the signal, so that no image is replaced.
+            if interrupts.status != nil { return [] }
+            common.report(error, for: "--on-failure")
+            return nil
+        }
+    }
+
+    /// What the prefetchers of both commands have in common.
+    var prefetching: ImagePrefetcher.Configuration {
+        var configuration = ImagePrefetcher.Configuration()
+        configuration.maxConcurrentDownloads = jobs
+        configuration.maxPerHost = maxPerHost
+        configuration.lock = lock
+        configuration.deadline = deadline
+        configuration.grace = grace
+        return configuration
+    }
+
+    /// Ends the work of a run: writes its tags, and waits for its uploads, which may take long, are shown, and end with a
+    /// signal.
+    func close(
+        _ manager: KingfisherManager, _ bar: ProgressBar?, _ tags: TagWriter?, _ common: CommonSettings
+    ) -> ExitStatus {
+        let status = tags?.flush(to: manager.cache, common) ?? .success
+        bar?.update { $0.isOver = true }
+        manager.shutdownNow()
+        bar?.end()
+        return status
     }
 
     /// With `--allow-failures`, failed images are no failure of the run.

@@ -51,7 +51,7 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var finished: Int { skipped + failed + filtered + optedOut + duplicates + completed + cancelled + notTried }
 
     /// Counts the outcome of one item.
-    mutating func add(_ outcome: PrefetchOutcome) {
+    package mutating func add(_ outcome: PrefetchOutcome) {
         // A failed item may have copies: of other forms, of an image that was not stored, or in place of one that failed.
         if case .retrieved(let results) = outcome.ending {
             for index in results.indices {
@@ -230,7 +230,7 @@ public struct PrefetchResult: Sendable {
     /// The error of storing or exporting a retrieved image.
     package var problem: KingfisherError?
 
-    init(_ image: Result<RetrieveImageResult, KingfisherError>) {
+    package init(_ image: Result<RetrieveImageResult, KingfisherError>) {
         self.image = image
         // An image that was not stored does not warm the cache, so it counts as failed.
         if case .success(let result) = image { problem = result.storing.diskError }

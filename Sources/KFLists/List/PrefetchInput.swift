@@ -95,8 +95,6 @@ package final class PrefetchSources: PrefetchInput {
     }
 
     private func makeItem(_ number: Int, _ operand: Operand) -> PrefetchItem {
-        var item = PrefetchItem(.init(line: number, text: operand.text, source: operand.source))
-        (item.number, item.position) = (number, number - first + 1)
-        return item
+        PrefetchItem(number, position: number - first + 1, text: operand.text, source: operand.source)
     }
 }
