@@ -14,7 +14,7 @@ extension EndToEnd {
             server = try FaultServer { _ in [.reply(headers: ["ETag: \"1\""], body: picture)] }
         }
 
-        /// A list of a cached, an expired and a missing image, and of a line that is no source.
+        /// A list of a cached, an expired and a missing image, and of a line that is not a source.
         private func fill() async throws -> [String] {
             let urls = ["/hit.png", "/stale.png", "/missing.png?a=1&b=2"].map { server.url($0) }
             for (url, span) in zip(urls, ["7d", "1ms"]) {

@@ -166,7 +166,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A format that is never lossless refuses to be")
+        @Test("A lossless JPEG is refused")
         func lossless() async throws {
             let refused = try await kf.run("fetch", "x.png", "-p", "encode:jpeg,lossless=1")
             #expect(refused.status == 2 && refused.errors.contains("JPEG is never lossless"), "\(refused)")

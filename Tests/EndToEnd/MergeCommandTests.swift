@@ -147,7 +147,7 @@ extension EndToEnd {
             #expect(run.output.contains(said.replacing("taken", with: "to take")) == !options.isEmpty, "\(run)")
         }
 
-        @Test("What is no other cache is refused, and named")
+        @Test("A directory that is not another cache is refused by name")
         func refused() async throws {
             try await fill("all", [names[0]])
             let result = try await merge("all", "nowhere")

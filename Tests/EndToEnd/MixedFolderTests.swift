@@ -67,7 +67,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("What is not decoded fails without the option, also if it was copied before")
+        @Test("An undecoded file fails without the option, even after a copy")
         func fails() async throws {
             #expect(try await site("--undecoded", "copy").status == 0)
             let result = try await site()

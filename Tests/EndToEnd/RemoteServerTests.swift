@@ -3,7 +3,7 @@ import Support
 import Testing
 
 extension EndToEnd {
-    /// The servers that stand for remotes, asked by clients that are no kf.
+    /// The servers that stand for remotes, asked by other clients than kf.
     @Suite("Remote servers")
     struct RemoteServerTests {
         private func curl(_ arguments: String...) async throws -> CurlResult { try await Tool.curl(arguments) }

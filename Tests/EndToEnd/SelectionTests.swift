@@ -103,7 +103,7 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "path", "--key", "item#user=bob").status == 0)
         }
 
-        @Test("A password in an argument that is no URL is never shown", arguments: ["?", "[", "*", "]", "#", "/"])
+        @Test("A password in an argument that is not a URL is hidden", arguments: ["?", "[", "*", "]", "#", "/"])
         func password(mark: String) async throws {
             _ = try await kf.run("fetch", grey)
             for command in ["ls", "rm", "verify", "report", "path", "explain"] {

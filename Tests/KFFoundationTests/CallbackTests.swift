@@ -100,7 +100,7 @@ struct CallbackTests {
         }.get()
     }
 
-    /// A function that is no task, as most of Kingfisher's callers are.
+    /// A function outside of tasks, as most callers of Kingfisher are.
     private static func cachedType(in cache: ImageCache, _ key: String) -> CacheType {
         cache.isCached(forKey: key) ? cache.imageCachedType(forKey: key) : .none
     }

@@ -246,7 +246,8 @@ enum Origin: Sendable, Equatable {
     case environment(variable: String)
     case file(path: String, line: Int)
 
-    /// Ends a complaint about a value: the place to change. Empty for the command line, which the user sees.
+    /// The end of a message about a value, which names the place where it was set. Empty for the command line, which the
+    /// user sees.
     var note: String {
         switch self {
         case .commandLine: ""

@@ -297,7 +297,7 @@ struct ProcessorText: Sendable {
     init(_ given: Given) {
         let steps = given.text.parts(around: "|>")
             .map { (step: Substring) -> String in String(step.drop { $0.isWhitespace }) }
-        // The last step may be the format that was written, which is no processor.
+        // The last step may be the format that was written, which is not a processor.
         let encoding = steps.last.flatMap { $0.hasPrefix("encode:") ? $0 : nil }
         let chain = (encoding == nil ? steps[...] : steps.dropLast()).joined(separator: "|>")
         do {

@@ -222,7 +222,7 @@ struct ParsedArguments: Sendable {
         }
     }
 
-    /// The variables that are no options.
+    /// The variables that do not set an option.
     static let otherVariables = ["KF_TRUST_CACHE_DIR", "KF_PROGRESS_INTERVAL"]
 
     /// Refuses a variable whose name is nearly that of an option: it would be without effect.

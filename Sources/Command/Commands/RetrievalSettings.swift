@@ -218,7 +218,7 @@ struct RetrievalSettings: Sendable {
             var images: [RetrieveImageResult] = []
             do throws(KingfisherError) {
                 for var options in variants.map(\.options) {
-                    // The image is no one's original: the hash and the filter are about those that it stands in for.
+                    // The hash and the filter are about the images that this one stands in for.
                     (options.filter, options.expectedHash, options.notesOriginal) = (nil, nil, false)
                     options.request = options.request.outsideScope
                     options.readLocal(source)
@@ -322,8 +322,8 @@ struct RetrievalSettings: Sendable {
             remotes.apply(&$0)
             $0.verifies = verifies
             $0.synchronizes = synchronizes
-            // The time limits of a transfer also bound the wait for another process's lock: one of them while that is
-            // silent, the other in any case. At the deadline, all waits end.
+            // The time limits of a transfer also bound the wait for another process's lock: `--timeout` while that process
+            // shows no progress, `--max-time` in total. At the deadline, all waits end.
             let bounds = [options.request.timeout, options.request.maxTime].compactMap { $0 }
             $0.lockTimeout = min($0.lockTimeout, bounds.min() ?? $0.lockTimeout)
             $0.longestLockWait = options.request.maxTime

@@ -55,7 +55,7 @@ extension ImageExporter: PrefetchExporter {
     public func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
         guard let claim = outcome.item.claim else { return outcome }
         let exported = outcome.exported(standIns: onFailure.withLock { $0 }) { image, form throws(KingfisherError) in
-            // Behind the images are their descriptions, which are no files of the user.
+            // The descriptions follow the images, and are not written to files.
             form < forms.count ? try exportNow(image, form: form, claim) : nil
         }
         if let source = claim.recorded, exported.error != nil { record?.fail(source) }
@@ -68,7 +68,7 @@ extension ImageExporter: PrefetchExporter {
 
 extension PrefetchOutcome {
     /// Returns the outcome with the places and errors of what `write` makes of each retrieved image. `write` returns nil
-    /// for an image that is no file of its own. With `isForgiven`, the error of storing an image is dropped before. The
+    /// for an image that is not written to a file. With `isForgiven`, the error of storing an image is dropped before. The
     /// image of `standIns` for its form takes the place of one that failed and is not pinned, which stays a failure.
     package func exported(
         isForgiven: Bool = false, standIns: [RetrieveImageResult] = [],

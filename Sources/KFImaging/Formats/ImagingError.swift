@@ -84,7 +84,7 @@ public enum ImagingError: Error, Sendable, Equatable {
 public enum ImageWarning: Sendable, Equatable {
     /// The file lacks its end marker: a GIF's trailer, a PNG's IEND chunk.
     case noEndMark(ImageFormat)
-    /// Behind whole frames, a GIF goes on with bytes that are no block. They are ignored, and so is what follows.
+    /// After whole frames, a GIF has bytes that are not a block. They and everything after them are ignored.
     case endsWithoutBlock
     /// A PNG chunk that no pixel depends on has a wrong checksum and is ignored.
     case wrongChecksum(chunk: String)

@@ -124,7 +124,7 @@ struct ListParser {
         return nil
     }
 
-    /// Refuses what is no list, by its first record. Throws `ListProblem.unusable` with the way to make it one.
+    /// Refuses anything that is not a list, by its first record. Throws `ListProblem.unusable` with the way to make it one.
     private func check(_ record: ListRecord) throws(ListProblem) {
         let marks: [[UInt8]] = [[0xff, 0xfe], [0xfe, 0xff]]
         if marks.contains(where: record.bytes.starts) {

@@ -4,7 +4,7 @@ import KFTerms
 extension PrefetchLists {
     /// Reads the lists to their end and returns the cache keys of their images, without the digests of requesters.
     ///
-    /// Throws an error for a list that cannot be read and for a record that is no image's: a caller that removes what
+    /// Throws an error for a list that cannot be read and for a record without an image: a caller that removes what
     /// the lists do not name must know all names. With `skip`, such a record is given to it instead.
     public func keys(
         for request: RequestOptions, skip: ((PrefetchItem, KingfisherError) -> Void)? = nil

@@ -71,7 +71,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         var tries = 0
         /// A stale original, for the case that no remote has a fresh image.
         var stale: Find?
-        /// Whether a remote has an expired one, which is no miss if it is here already.
+        /// Whether a remote has an expired image. If the disk has it too, the read does not count as a miss.
         var hasExpired = false
         /// The part of the object that may be in memory, for which room is taken.
         var room: Int64?

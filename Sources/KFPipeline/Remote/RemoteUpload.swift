@@ -88,7 +88,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
     /// The object of the image, and those of its overlays.
     let objects: [Digest]
 
-    /// The URL that the image came from, or its key where that is no URL.
+    /// The URL that the image came from, or its key where that is not a URL.
     var source: String { file.entry.url ?? file.entry.key.key }
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {

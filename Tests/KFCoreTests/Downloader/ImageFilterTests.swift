@@ -23,7 +23,7 @@ struct ImageFilterTests {
         #expect((OptOut(agent: agent).header(in: lines) != nil) == optsOut)
     }
 
-    @Test("What is not known refuses only whole images")
+    @Test("An unknown measure refuses only whole images")
     func unknown() {
         var filter = ImageFilter()
         (filter.minWidth, filter.formats) = (100, [.png, .svg])

@@ -170,7 +170,7 @@ struct PrefetchPipelineTests {
         prefetcher.finishEarly(lists)
         transport.open()
         let report = await run.value
-        // Transfers that have started go on to their end; a rest is given up, which is no failure.
+        // Transfers that have started go on to their end; a rest is given up, which does not count as a failure.
         #expect(report.counts == [0, 0, name == "slow" ? 3 : 0])
         #expect(report.progress.notTried == (name == "slow" ? 0 : 3))
         #expect(await eventually { !fixture.manager.isWorking })

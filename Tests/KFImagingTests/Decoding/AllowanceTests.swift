@@ -109,7 +109,7 @@ struct AllowanceTests {
         #expect(throws: ImagingError.timeLimit(.milliseconds(40))) { try deadline.check() }
     }
 
-    @Test("Work that only waits ends much later") func idle() throws {
+    @Test("Waiting work has a sixtyfold time limit") func idle() throws {
         let allowance = allowance(time: .milliseconds(2))
         #expect(throws: ImagingError.timeLimit(.milliseconds(120))) {
             try allowance.run { () throws(ImagingError) in

@@ -124,7 +124,7 @@ struct GIFReader: ~Copyable {
         }
     }
 
-    /// Returns the next frame's header; nil at the trailer, at what is no block, and when the bytes end between two
+    /// Returns the next frame's header; nil at the trailer, at bytes that are not a block, and when the bytes end between two
     /// blocks.
     private mutating func next() throws(ImagingError) -> Frame? {
         var control = Control()

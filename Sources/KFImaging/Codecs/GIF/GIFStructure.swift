@@ -11,9 +11,9 @@ struct GIFStructure: FileStructure {
     /// The faults that cost no frame before them.
     private var warnings: [ImageWarning] = []
 
-    /// Walks the blocks as far as the bytes reach, or to what is no block, where other decoders end too.
+    /// Walks the blocks as far as the bytes reach, or to bytes that are not a block, where other decoders end too.
     ///
-    /// - Throws: `truncated` without a complete header, `corrupt` for an empty canvas, and for what is no block in front
+    /// - Throws: `truncated` without a complete header, `corrupt` for an empty canvas, and for bytes that are not a block in front
     ///   of the first frame.
     init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) throws(ImagingError) {
         var passage = passage
