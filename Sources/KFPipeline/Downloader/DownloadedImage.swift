@@ -26,6 +26,8 @@ final class DownloadedImage: Sendable {
     /// The stores of results made from it, until all waiters have received it; nil afterwards.
     private let made = Mutex<[OrderBook]?>([])
     private let known = Mutex<Digest?>(nil)
+    /// The room that it takes, until everything is stored.
+    private let room: (Room, bytes: Int64)?
     /// Whether the delegate has received the unprocessed image.
     private let hasTold = Atomic(false)
 
@@ -33,8 +35,9 @@ final class DownloadedImage: Sendable {
         _ bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?, url: RequestURL? = nil,
         isPersonal: Bool = false,
         flight: FlightHold?, stores: OrderBook, entry: RemoteEntry? = nil,
-        way: RetrievalWay = .fetched
+        way: RetrievalWay = .fetched, room: (Room, bytes: Int64)? = nil
     ) {
+        self.room = room
         pending = Mutex(bytes)
         self.findings = findings
         self.response = response
@@ -53,6 +56,8 @@ final class DownloadedImage: Sendable {
 
     /// The bytes, in memory or in a file of the cache.
     var bytes: PendingBytes { pending.withLock { $0 } }
+
+    deinit { if let (room, bytes) = room { room.change(bytes: -bytes, count: -1) } }
 
     /// Returns a closure that passes a processed image to the delegate; nil without a delegate or a URL.
     func telling(_ delegate: (any ImageDownloaderDelegate)?) -> (@Sendable (Image) -> Void)? {

@@ -18,15 +18,15 @@ extension ImageDownload {
             transfer.condition = condition?.forTransfer
         }
         // Once an image: a server that ends every connection is left to the retry strategy.
-        transfer.survivesConnection = !order.isRetry
-        transfer.outwaitsLimits = order.outwaitsLimits
+        transfer.survivesConnection = !isRetry
+        transfer.outwaitsLimits = outwaitsLimits
         transfer.gate = self
         setHooks(&transfer.hooks, request.url, reportsProgress)
         return transfer
     }
 
     private func transferTerms(_ request: PreparedRequest) -> TransferTerms {
-        let shared = order.terms.transfer
+        let shared = terms.transfer
         let (credentials, certificate) = (request.scope.credentials, request.scope.clientCertificate)
         guard
             credentials != shared.options.credentials || certificate != shared.options.clientCertificate
@@ -43,7 +43,7 @@ extension ImageDownload {
 
     private func setHooks(_ hooks: inout TransferHooks, _ url: RequestURL, _ reportsProgress: Bool) {
         hooks.retryAfter = Self.retryAfter
-        if order.terms.inspector.optOut != nil { hooks.refusesRedirect = { [unowned self] in refusal(of: $0) != nil } }
+        if terms.inspector.optOut != nil { hooks.refusesRedirect = { [unowned self] in refusal(of: $0) != nil } }
         if reportsProgress {
             hooks.progress = { [unowned self] received, total in
                 table.report(received, total, of: self)
@@ -75,7 +75,7 @@ extension ImageDownload {
                 return .init(url: target.text, headers: answer.headers)
             }
         }
-        if let responder = order.responder {
+        if let responder {
             hooks.challenge = { [self] challenge in
                 let answer = await responder.answer(to: challenge)
                 switch answer {
@@ -92,6 +92,39 @@ extension ImageDownload {
     private static let retryAfter: @Sendable (ResponseHead) -> Duration? = { head in
         RetryAfter.rest(status: head.status, value: head.headers["retry-after"], limit: .seconds(1 << 40))
     }
+}
+
+extension ImageDownload {
+    /// Requires a job whose source is a URL.
+    convenience init(_ job: ImageJob, _ url: RequestURL) {
+        let (retrieval, asking, isRetry) = job.state.withLock { ($0.retrieval, $0.asking, $0.retried > 0) }
+        let mirror = asking.mirror(of: retrieval)
+        let condition = asking.condition(retrieval)
+        self.init(
+            mirror ?? url, mirror.flatMap { _ in retrieval.box.mirrored } ?? retrieval.box.download, job.wish,
+            from: job.downloader, for: retrieval,
+            // The validators of the source mean nothing to a mirror.
+            condition: mirror == nil || condition?.place != nil ? condition : nil, isForMirror: mirror != nil,
+            isRetry: isRetry, commits: asking.commits, moment: asking.moment, tap: retrieval.tap)
+    }
+}
+
+/// Calls with equal transfers share one of them (single flight).
+extension ImageDownload: Hashable {
+    static func == (a: ImageDownload, b: ImageDownload) -> Bool {
+        a === b
+            || a.isShared && b.isShared && a.url.text == b.url.text
+                && a.retrieval?.originals === b.retrieval?.originals && a.delegate === b.delegate
+                && a.responder === b.responder && a.condition == b.condition && a.isForMirror == b.isForMirror
+                && a.terms.isAlike(b.terms) && a.hasSameRequest(as: b)
+    }
+
+    /// The digests are made only where two calls with other options want one URL.
+    private func hasSameRequest(as other: ImageDownload) -> Bool {
+        terms === other.terms && url == other.url || terms.digest(of: url) == other.terms.digest(of: other.url)
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 
 extension KingfisherError {

@@ -33,10 +33,30 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         var size: Int64?
     }
 
-    let key: WorkKey
+    let url: RequestURL
+    let terms: DownloadTerms
+    /// The condition of the request, as long as its answers are of use.
+    let condition: RequestCondition?
+    let isForMirror: Bool
+    /// Whether the retry strategy has asked for the transfer.
+    let isRetry: Bool
+    /// Whether a request that the host refuses for a limit is made again when the host allows it.
+    let outwaitsLimits: Bool
+    /// Called with the bytes as they arrive. A call with a tap has a transfer of its own.
+    private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
+    /// The retrieval whose caches receive the image and have it if another process stores it first; nil if no cache takes
+    /// part.
+    let retrieval: Retrieval?
+    /// The moment of the look-up that missed, in the table of shared work; nil to fetch regardless of what has come since.
+    let moment: UInt64?
+    let delegate: (any ImageDownloaderDelegate)?
+    let responder: (any AuthenticationChallengeResponsible)?
+    /// Whether equal calls share the transfer.
+    let isShared: Bool
+    /// The text of the URL is hashed once, and not again when a table grows.
+    let hash: Int
     let table: WorkTable
     let site: DownloadSite
-    let order: DownloadOrder
     private unowned let receiver: any TransferReceiver
     private let store: BodyStore?
     private let tally: RunTally?
@@ -50,33 +70,40 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     /// Whether the response belongs to this call alone.
     let isPersonal = Atomic(false)
 
+    /// Creates a transfer for a waiter with these wishes. Its table has it once it has joined. `commits` is the number of
+    /// commits by other processes when the look-up missed; nil to fetch regardless of later commits.
     init(
-        _ key: DownloadKey, _ order: DownloadOrder, _ site: DownloadSite, receiver: any TransferReceiver,
-        in table: WorkTable, _ wish: Wish
+        _ url: RequestURL, _ terms: DownloadTerms, _ wish: Wish, from downloader: ImageDownloader,
+        for retrieval: Retrieval? = nil, condition: RequestCondition? = nil, isForMirror: Bool = false,
+        isRetry: Bool = false, commits: Int64? = nil, moment: UInt64? = nil,
+        tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     ) {
-        self.key = .download(key)
-        self.table = table
-        self.site = site
-        self.order = order
-        self.receiver = receiver
-        store = order.retrieval.flatMap { BodyStore($0) }
-        tally = order.retrieval?.options.tally
+        (self.url, self.terms, self.condition, self.isForMirror) = (url, terms, condition, isForMirror)
+        (self.isRetry, self.retrieval, self.moment, self.tap) = (isRetry, retrieval, moment, tap)
+        outwaitsLimits = retrieval?.options.retryStrategy != nil
+        isShared = tap == nil && terms.request.redirectHandler.map { $0.cacheIdentity != nil } ?? true
+        hash = url.hashValue
+        (delegate, responder) = (downloader.delegate, downloader.authenticationChallengeResponder)
+        (table, site, receiver) = (downloader.work, downloader.site, downloader)
+        store = retrieval.flatMap { BodyStore($0) }
+        tally = retrieval?.options.tally
         priority = Atomic(wish.priority.bitPattern)
-        let claim = order.retrieval.flatMap { FlightClaim($0, order.commits) }
-        state = Mutex(State(condition: order.condition, claim: claim, reportsProgress: wish.progress != nil))
+        let claim = retrieval.flatMap { FlightClaim($0, commits) }
+        state = Mutex(State(condition: condition, claim: claim, reportsProgress: wish.progress != nil))
     }
 
-    deinit { if let size { site.backlog.change(bytes: -size, count: -1) } }
+    deinit { leaveRoom() }
 
+    /// Gives the place of the body among those that are not stored yet to others.
+    private func leaveRoom() {
+        if let size = state.withLock({ $0.size.take() }) { site.backlog.change(bytes: -size, count: -1) }
+    }
+
+    var key: WorkKey { .download(self) }
     var requests: Int { state.withLock { $0.requests } }
 
-    /// The size of the received body, in bytes; nil before its end.
-    var size: Int64? { state.withLock { $0.size } }
-
-    var delegate: (any ImageDownloaderDelegate)? { order.delegate }
-
     var options: RequestOptions {
-        _read { yield order.terms.request }
+        _read { yield terms.request }
     }
 
     var waitsToStart: Bool { !started.load(ordering: .relaxed) }
@@ -93,7 +120,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
                 modify(resumes: resumes)
                 return nil
             }
-            state.withLock { $0.request = options.request(to: order.url) }
+            state.withLock { $0.request = options.request(to: url) }
         }
         guard let request = state.withLock({ $0.request }) else { return nil }
         if let header = request.scope.headers.first(where: { RequestField.isReserved($0.name) }) {
@@ -106,7 +133,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         if resumes, let store, store.cache.mayHavePartials {
             store.cache.blocking.submit { [self] in
                 // If the partial body cannot be taken, the transfer starts from the first byte.
-                let partial = bestEffort { try store.partial(of: order.terms.digest(of: order.url)) } ?? nil
+                let partial = bestEffort { try store.partial(of: terms.digest(of: url)) } ?? nil
                 site.start([transfer(request, partial)])
             }
             return nil
@@ -117,7 +144,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     private func modify(resumes: Bool) {
         Task { [self] in
             do throws(KingfisherError) {
-                let request = try await options.modifiedRequest(to: order.url)
+                let request = try await options.modifiedRequest(to: url)
                 guard table.isWanted(self) else { return fail(.requestError(reason: .taskCancelled)) }
                 state.withLock { $0.request = request }
                 if let start = begin(resumes: resumes) { site.start([start]) }
@@ -137,8 +164,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     ) -> TransferStart {
         // Only the sink holds the file: if the whole body arrives instead, a new file replaces it.
         let sink = BodySink(
-            store, url: order.url.text, request: { [order] in order.terms.digest(of: order.url) },
-            resumed: partial?.object, inspector: order.terms.inspector, tap: order.tap)
+            store, url: url.text, request: { [terms, url] in terms.digest(of: url) },
+            resumed: partial?.object, inspector: terms.inspector, tap: tap)
         let resumption = partial.map {
             TransferRequest.Resumption(
                 offset: $0.object.size, validator: $0.facts.validator, location: $0.facts.location,
@@ -187,7 +214,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
 
     /// Looks for the image again, because another process may have stored it or an answer without it meanwhile. Blocks.
     func isStillMissing() -> Bool {
-        let isMissing = order.retrieval?.isMissing ?? true
+        let isMissing = retrieval?.isMissing ?? true
         state.withLock { $0.isStored = !isMissing }
         return isMissing
     }
@@ -199,7 +226,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
 
     /// Returns the error that ends the transfer if the head of a response or of a redirect leaves the image out.
     func refusal(of head: ResponseHead) -> SinkError? {
-        order.terms.inspector.refusal(of: head).flatMap { error in state.withLock { $0.sink }?.refuse(error, head) }
+        terms.inspector.refusal(of: head).flatMap { error in state.withLock { $0.sink }?.refuse(error, head) }
     }
 
     func arrived(_ count: Int) { tally?.received(count) }
@@ -247,7 +274,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     ) {
         guard let sink else { return }
         var facts = ResponseFacts(response)
-        if order.isForMirror { facts.mirror = order.url.text }
+        if isForMirror { facts.mirror = url.text }
         func tellEnd(_ error: KingfisherError?) {
             delegate?.imageDownloader(didFinishDownloadingImageFor: request.url, with: facts, error: error)
         }
@@ -265,11 +292,12 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         }
         do throws(KingfisherError) {
             var (bytes, findings) = try checked(sink, request.url, facts)
-            if !response.head.isDelimited { findings = try order.terms.inspector.judge(undelimited: findings) }
+            if !response.head.isDelimited { findings = try terms.inspector.judge(undelimited: findings) }
             tellEnd(nil)
             DownloadedImage(
                 bytes, findings, response: facts, url: request.url, isPersonal: isPersonal.load(ordering: .relaxed),
-                flight: flight, stores: OrderBook(self)
+                flight: flight, stores: OrderBook(self),
+                room: state.withLock { $0.size.take() }.map { (site.backlog, bytes: $0) }
             ).deliver(of: self, reporting: unreported, &turn)
         } catch {
             // The file goes now, not with the last reference: the process may end before that.
@@ -324,6 +352,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
 
     /// Delivers an answer that brings nothing to store. It stays until all waiters have noted what it means.
     private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ turn: inout Turn) {
+        leaveRoom()
         table.deliver(.download(result), of: self, stays: true, &turn)
         table.end(self)
     }
@@ -341,7 +370,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
                 }
                 if changed != data { bytes = .memory(changed) }
             }
-            return (bytes, try bytes.checked(by: order.terms.inspector))
+            return (bytes, try bytes.checked(by: terms.inspector))
         } catch {
             throw error.naming(encoding: facts.encoding)
         }

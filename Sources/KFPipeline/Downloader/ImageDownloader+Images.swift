@@ -79,10 +79,9 @@ private final class DirectDownload: WorkWaiter {
             return state.hasEnded
         }
         if hasEnded { return continuation.resume(returning: .failure(.requestError(reason: .taskCancelled))) }
-        let order = DownloadOrder(
-            url: url, terms: box.download, tap: box.value.request.onDataReceived, delegate: delegate,
-            responder: downloader.authenticationChallengeResponder)
-        downloader.download([(order, self)])
+        let download = ImageDownload(
+            url, box.download, wish, from: downloader, tap: box.value.request.onDataReceived)
+        downloader.download([(download, self)])
     }
 
     func waits(for work: any SharedWork) -> Bool {

@@ -39,12 +39,11 @@ public final class ImageDownloader: Sendable {
     }
 
     package let configuration: Configuration
-    private let site: DownloadSite
+    let site: DownloadSite
     /// The queue of failed downloads during their back-off delays.
     let rests = RestQueue()
     /// The work in flight.
     let work = WorkTable()
-    private let lastUnique = Atomic<UInt64>(0)
     private let weakDelegate = Mutex(WeakDelegates())
 
     /// Creates a downloader. The network thread starts, and libcurl is loaded, with the first transfer.
@@ -133,20 +132,16 @@ public final class ImageDownloader: Sendable {
 
     /// Joins the waiters with equal transfers in flight, and starts the new ones with one message to the engine. The
     /// requests have been prepared.
-    func download(_ orders: [(order: DownloadOrder, waiter: any WorkWaiter)]) {
+    func download(_ downloads: [(download: ImageDownload, waiter: any WorkWaiter)]) {
         var starts: [TransferStart] = []
-        starts.reserveCapacity(orders.count)
+        starts.reserveCapacity(downloads.count)
         var late: [any StoreWork] = []
-        for (order, waiter) in orders {
-            if let tell = order.terms.request.modifier?.onDownloadTaskStarted {
+        for (download, waiter) in downloads {
+            if let tell = download.terms.request.modifier?.onDownloadTaskStarted {
                 tell(DownloadTask { [weak waiter] in waiter?.cancel() })
             }
-            let key = key(order)
-            let joining = work.join(.download(key), waiter, since: order.moment) { wish in
-                ImageDownload(key, order, site, receiver: self, in: work, wish)
-            }
-            switch joining {
-            case .started(let download): if let start = download.begin() { starts.append(start) }
+            switch work.join(download.key, waiter, since: download.moment, make: { _ in download }) {
+            case .started: if let start = download.begin() { starts.append(start) }
             case .late(let answer): late.append(answer.joined(by: waiter, reportsSize: true))
             case .joined, .left: break
             }
@@ -156,16 +151,9 @@ public final class ImageDownloader: Sendable {
     }
 
     /// Lets a job of a run wait with the jobs that rest before they repeat its request. Returns false if there are none.
-    func rests(_ job: ImageJob, for order: DownloadOrder) -> Bool {
-        guard !order.isRetry, job.asked.options.answers != nil, !rests.isEmpty else { return false }
-        return rests.join(job, WorkKey.download(key(order)))
-    }
-
-    private func key(_ order: DownloadOrder) -> DownloadKey {
-        let isIncomparable = order.terms.request.redirectHandler.map { $0.cacheIdentity == nil } ?? false
-        let unique =
-            isIncomparable || order.tap != nil ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
-        return DownloadKey(order, self, unique: unique)
+    func rests(_ job: ImageJob, for download: ImageDownload) -> Bool {
+        guard !download.isRetry, job.asked.options.answers != nil, !rests.isEmpty else { return false }
+        return rests.join(job, download.key)
     }
 }
 

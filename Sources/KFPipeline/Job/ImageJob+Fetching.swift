@@ -8,20 +8,20 @@ extension ImageJob {
     static func fetch(_ jobs: [ImageJob]) {
         var reads: [any StoreWork] = []
         askRemotes(jobs.filter { !$0.endsAsKnown() }).forEachGroup(of: { $0.downloader }) { jobs in
-            let orders = jobs.compactMap { job -> (order: DownloadOrder, waiter: any WorkWaiter)? in
+            let downloads = jobs.compactMap { job -> (download: ImageDownload, waiter: any WorkWaiter)? in
                 if job.isCancelled { return nil }
                 switch job.retrieval.source {
                 case .network(let resource):
-                    let order = DownloadOrder(job, resource.downloadURL)
-                    if job.downloader.rests(job, for: order) { return nil }
+                    let download = ImageDownload(job, resource.downloadURL)
+                    if job.downloader.rests(job, for: download) { return nil }
                     job.countAttempts(1)
-                    return (order, job)
+                    return (download, job)
                 case .provider(let provider):
                     ProviderRead.join(job, provider, &reads)
                     return nil
                 }
             }
-            jobs[0].downloader.download(orders)
+            jobs[0].downloader.download(downloads)
         }
         StoreWorkers.shared.add(reads)
     }

@@ -208,7 +208,7 @@ private struct EndedWorks {
 
 /// The identity of work: equal work is done once (single flight).
 enum WorkKey: Hashable, Sendable {
-    case download(DownloadKey)
+    case download(ImageDownload)
     indirect case remote(RemoteKey)
     indirect case read(ReadKey)
     indirect case make(MakeKey)
