@@ -96,8 +96,11 @@ struct PrefetchFlights {
     mutating func land(_ image: EndedImage) -> PrefetchOutcome? {
         guard let item = flights[image.job.number].take()?.item else { return nil }
         free.append(image.job.number)
+        // Most items have one image.
+        let isOne = if case .one = image.job.wanted { true } else { false }
+        let results = isOne ? [PrefetchResult(image.result)] : image.results.map(PrefetchResult.init)
         return PrefetchOutcome(
-            item: item, ending: .retrieved(image.results.map(PrefetchResult.init)), attempts: image.job.attempts,
+            item: item, ending: .retrieved(results), attempts: image.job.attempts,
             isPinned: image.job.isPinned, steps: image.job.steps)
     }
 

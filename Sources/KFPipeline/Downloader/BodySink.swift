@@ -25,9 +25,8 @@ final class BodySink: TransferSink {
     }
 
     private let store: BodyStore?
-    private let url: String
-    /// Returns the digest of the request, which only a body that can be resumed needs.
-    private let request: @Sendable () -> Digest
+    /// The request, of which a body that can be resumed has the digest; nil for one that cannot.
+    private let request: (url: RequestURL, terms: DownloadTerms)?
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     /// Judges the first bytes; nil for a body that is judged when it is whole.
     private let inspector: ImageInspector?
@@ -38,12 +37,11 @@ final class BodySink: TransferSink {
     /// `store` provides the file; without one, everything stays in memory. `resumed` is the beginning of the body from
     /// an earlier transfer. `tap` receives the bytes as they arrive.
     init(
-        _ store: BodyStore?, url: String, request: @escaping @Sendable () -> Digest, resumed: StagedObject?,
+        _ store: BodyStore?, request: (url: RequestURL, terms: DownloadTerms)? = nil, resumed: StagedObject? = nil,
         inspector: ImageInspector? = nil, tap: (@Sendable (UnsafeRawBufferPointer) -> Void)? = nil
     ) {
         self.inspector = inspector
         self.store = store
-        self.url = url
         self.request = request
         self.tap = tap
         state = Mutex(State(staged: resumed))
@@ -138,14 +136,14 @@ final class BodySink: TransferSink {
     /// transformed (203) is not the origin's.
     private func facts(_ head: ResponseHead, _ arrived: Timestamp) -> PartialFacts? {
         // A range counts encoded bytes, and the file holds decoded ones.
-        guard head.status == 200, head.headers.all("content-encoding").isEmpty,
+        guard let (url, terms) = request, head.status == 200, head.headers.all("content-encoding").isEmpty,
             let validator = StrongValidator.of(head.headers, now: arrived)
         else { return nil }
         let types = head.headers.all("content-type")
         guard types.count <= 1 else { return nil }
         return PartialFacts(
-            url: url, location: head.effectiveURL, request: request(), validator: validator, contentType: types.first,
-            total: head.contentLength)
+            url: url.text, location: head.effectiveURL, request: terms.digest(of: url), validator: validator,
+            contentType: types.first, total: head.contentLength)
     }
 
     private func write(_ bytes: UnsafeRawBufferPointer, _ state: inout State) throws(StorageError) {

@@ -164,8 +164,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     ) -> TransferStart {
         // Only the sink holds the file: if the whole body arrives instead, a new file replaces it.
         let sink = BodySink(
-            store, url: url.text, request: { [terms, url] in terms.digest(of: url) },
-            resumed: partial?.object, inspector: terms.inspector, tap: tap)
+            store, request: (url, terms), resumed: partial?.object, inspector: terms.inspector, tap: tap)
         let resumption = partial.map {
             TransferRequest.Resumption(
                 offset: $0.object.size, validator: $0.facts.validator, location: $0.facts.location,

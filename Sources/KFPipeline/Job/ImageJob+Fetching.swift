@@ -84,13 +84,18 @@ extension ImageJob {
             Turn.run { if endsAfterRemotes { $0.end(self, .failure(error)) } else { giveUp(failure, &$0) } }
             return true
         }
-        let wanted = makesVariants ? variants : [retrieval]
-        let known = wanted.compactMap { wanted in answers.answer(to: wanted)?.map { $0.known(to: wanted) } }
-        guard known.count == wanted.count, let first = known.first else { return false }
-        if makesVariants { state.withLock { $0.results = known } }
-        Turn.run { turn in
-            if case .failure(let error) = first, !makesVariants { return fail(error, &turn) }
-            turn.end(self, first)
+        if makesVariants {
+            let wanted = variants
+            let known = wanted.compactMap { wanted in answers.answer(to: wanted)?.map { $0.known(to: wanted) } }
+            guard known.count == wanted.count, let first = known.first else { return false }
+            state.withLock { $0.results = known }
+            Turn.run { $0.end(self, first) }
+            return true
+        }
+        switch answers.answer(to: retrieval) {
+        case .success(let image)?: Turn.run { $0.end(self, .success(image.known(to: retrieval))) }
+        case .failure(let error)?: Turn.run { fail(error, &$0) }
+        case nil: return false
         }
         return true
     }

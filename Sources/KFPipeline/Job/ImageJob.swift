@@ -70,7 +70,7 @@ package final class ImageJob: WorkWaiter {
     let manager: KingfisherManager
     /// The retrieval of the call, which alternatives start from.
     let asked: Retrieval
-    let wanted: Wanted
+    package let wanted: Wanted
     let recipient: any ImageRecipient
     /// The number of the job among those of its recipient.
     package let number: Int

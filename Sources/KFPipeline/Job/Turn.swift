@@ -9,7 +9,7 @@ package protocol ImageRecipient: AnyObject, Sendable {
 /// The end of one image: its job and its result.
 package struct EndedImage: Sendable {
     package let job: ImageJob
-    let result: Result<RetrieveImageResult, KingfisherError>
+    package let result: Result<RetrieveImageResult, KingfisherError>
 
     /// The results of all images that the job was to bring, in their order.
     package var results: [Result<RetrieveImageResult, KingfisherError>] {

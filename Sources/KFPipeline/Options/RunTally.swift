@@ -41,7 +41,7 @@ package final class RunTally: Sendable {
 }
 
 /// A count of steps that any thread changes.
-final class StepCount: Sendable {
+struct StepCount: ~Copyable, Sendable {
     private let packed = Atomic(0)
 
     var value: RunTally.Steps { RunTally.Steps(packed: packed.load(ordering: .relaxed)) }

@@ -289,7 +289,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     private func sink(for find: Find) -> BodySink {
         let store =
             retrieval.options.cacheMemoryOnly ? nil : BodyStore(cache: place(of: find), key: find.key.source)
-        let sink = BodySink(store, url: "", request: { [object = find.object] in object }, resumed: nil)
+        let sink = BodySink(store)
         sink.begin(ResponseHead(status: 200, framing: find.entry.map { .length($0.size) } ?? .untilClose))
         return sink
     }
