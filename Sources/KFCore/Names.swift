@@ -181,7 +181,6 @@ public typealias KingfisherOptions = KFPipeline.KingfisherOptions
 public typealias KingfisherOptionsInfo = KFPipeline.KingfisherOptionsInfo
 public typealias KingfisherOptionsInfoItem = KFPipeline.KingfisherOptionsInfoItem
 public typealias ProgressHandler = KFPipeline.ProgressHandler
-public typealias RetrievalPlan = KFPipeline.RetrievalPlan
 public typealias RetrieveImageResult = KFPipeline.RetrieveImageResult
 
 // Results.

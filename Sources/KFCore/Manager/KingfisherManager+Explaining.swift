@@ -98,7 +98,7 @@ extension KingfisherManager {
     private func explain(_ found: Retrieval.Found) throws(KingfisherError) -> CacheExplanation {
         let retrieval = found.retrieval
         var entries: [CachedEntry] = []
-        var choices: [Choice?] = []
+        var choices: [Retrieval.Candidate?] = []
         for (cache, keys) in retrieval.places {
             let own = try cache.entriesOfAllLayers(forKey: retrieval.target.key)
             entries += own
@@ -107,40 +107,35 @@ extension KingfisherManager {
                 choices.append(try Self.best(of: mine, for: retrieval, cache))
             }
         }
-        let usable = choices.compactMap { $0 }.first { $0.candidate.isWhole && retrieval.accepts($0.candidate.entry) }
+        let usable = choices.compactMap { $0 }.first { $0.isWhole && retrieval.accepts($0.cached.entry) }
         var target = choices[0]
         // The original itself is the image if it already has the requested format.
         if target == nil, let original = choices.last ?? nil, retrieval.cache === retrieval.originals,
-            retrieval.keepsBytes(of: original.candidate.entry.format)
+            retrieval.keepsBytes(of: original.cached.entry.format)
         {
             target = original
         }
         let now = cache.now
         return CacheExplanation(
             key: retrieval.target.key, identifier: retrieval.target.identifier, target: target?.cached,
-            isTargetWhole: target?.candidate.isWhole ?? false, entries: entries,
+            isTargetWhole: target?.isWhole ?? false, entries: entries,
             removal: retrieval.pastRemoval,
             plan: retrieval.plan(
-                found.decision, choices.map { $0?.candidate },
+                found.decision, choices,
                 answer: entries.first { $0.entry.key.isAnswer && retrieval.accepts($0.entry) }?.entry, now: now),
             usable: usable?.cached,
             absence: retrieval.options.overlayProblem
-                ?? retrieval.absence(target.flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: now))
+                ?? retrieval.absence(target.flatMap { $0.isWhole ? $0.cached.entry : nil }, now: now))
     }
-
-    private typealias Choice = (cached: CachedEntry, candidate: Retrieval.Candidate)
 
     /// Returns the entry that a look-up takes: the first fresh one, otherwise the first usable one.
     private static func best(
         of entries: [CachedEntry], for retrieval: Retrieval, _ cache: ImageCache
-    ) throws(KingfisherError) -> Choice? {
-        var choices: [Choice] = []
-        for cached in entries {
-            let candidate = Retrieval.Candidate(
-                entry: cached.entry, isWhole: try cache.isWhole(cached), isBorrowed: cached.layer != nil)
-            choices.append((cached, candidate))
+    ) throws(KingfisherError) -> Retrieval.Candidate? {
+        let choices = try entries.map { cached throws(KingfisherError) -> Retrieval.Candidate in
+            (cached, try cache.isWhole(cached))
         }
-        let usable = choices.filter { $0.candidate.isWhole && retrieval.accepts($0.cached.entry) }
+        let usable = choices.filter { $0.isWhole && retrieval.accepts($0.cached.entry) }
         return usable.first { !$0.cached.isExpired } ?? usable.first ?? choices.first
     }
 }

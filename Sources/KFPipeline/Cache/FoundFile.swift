@@ -9,7 +9,7 @@ package struct FoundFile: Sendable {
     /// Whether the file is fresh. A stale file must be revalidated before use.
     package private(set) var isFresh: Bool
     /// Whether the file lies in a lower layer, where a revalidation cannot be recorded.
-    let isBorrowed: Bool
+    package let isBorrowed: Bool
     /// The memory cache's count of removals before the look-up on the disk.
     let removals: UInt64
 

@@ -31,7 +31,7 @@ extension Retrieval {
         condition(entry.etag, entry.lastModified, entry.freshness)
     }
 
-    func condition(of entry: Entry) -> RequestCondition? {
+    package func condition(of entry: Entry) -> RequestCondition? {
         // Earlier versions recorded no place.
         let url = entry.url.map { RequestCondition.digest(of: String($0.prefix { $0 != "?" })) }
         return condition(entry.etag, entry.lastModified, entry.freshness, named: url)

@@ -10,7 +10,7 @@ extension Retrieval {
     /// Returns whether the entry may serve as far as its original is concerned: where that counts, only an original, or an
     /// image that this cache made itself, with the pinned hash. A hash of another kind than SHA-256 is compared with the
     /// bytes of the original, which takes reading them.
-    func isProven(_ entry: Entry) -> Bool {
+    package func isProven(_ entry: Entry) -> Bool {
         guard needsProof else { return true }
         guard entry.key.isOriginal || cache.isMadeHere(entry), let digest = entry.originalContent?.digest else {
             return false

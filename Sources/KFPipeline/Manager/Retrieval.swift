@@ -177,7 +177,7 @@ extension Retrieval {
     func followsServer(_ origin: OriginFacts?) -> Bool { origin != nil && options.cachePolicy == .http }
 
     /// Whether a cached image must be revalidated before it is served.
-    var asksOrigin: Bool {
+    package var asksOrigin: Bool {
         options.revalidate && !options.onlyFromCache && !isLocal && pin == nil && !hasBeenConfirmed
     }
 
@@ -266,12 +266,12 @@ extension Retrieval {
     }
 
     /// Returns whether a stale entry may serve because its origin is unavailable, or must not be asked.
-    func mayServeStale(_ entry: Entry, now: Timestamp) -> Bool {
+    package func mayServeStale(_ entry: Entry, now: Timestamp) -> Bool {
         options.offline || isAllowed(entry, now, for: options.staleIfError, orAs: \.staleIfError)
     }
 
     /// The same for an entry of a remote.
-    func mayServeStale(_ entry: RemoteEntry, now: Timestamp) -> Bool {
+    package func mayServeStale(_ entry: RemoteEntry, now: Timestamp) -> Bool {
         let freshness = HTTPFreshness(
             HeaderLines(entry.freshness), lastModified: entry.lastModified, received: entry.stored)
         return options.offline

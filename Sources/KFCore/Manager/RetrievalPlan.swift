@@ -1,4 +1,5 @@
 import KFImaging
+import KFPipeline
 import KFRemote
 import KFStorage
 import KFTerms
@@ -29,7 +30,7 @@ public struct RetrievalPlan: Sendable {
         case refuse
 
         /// The step that ends with an error.
-        package init(failing error: KingfisherError) {
+        init(failing error: KingfisherError) {
             self = error.isLeftOut ? .leaveOut : error.isRemembered ? .answer : .refuse
         }
     }
@@ -45,24 +46,12 @@ public struct RetrievalPlan: Sendable {
 }
 
 extension Retrieval {
-    /// The cached entry of one of `keysOnDisk`.
-    package struct Candidate: Sendable {
-        package let entry: Entry
-        /// Whether its file exists and is unchanged since it was stored.
-        package let isWhole: Bool
-        /// Whether it is in a lower layer.
-        let isBorrowed: Bool
-
-        package init(entry: Entry, isWhole: Bool, isBorrowed: Bool) {
-            self.entry = entry
-            self.isWhole = isWhole
-            self.isBorrowed = isBorrowed
-        }
-    }
+    /// The cached entry of one of the keys of `places`, and whether its file exists and is unchanged since it was stored.
+    typealias Candidate = (cached: CachedEntry, isWhole: Bool)
 
     /// Returns the plan that a decision is, with the reasons for it. `candidates` correspond to the keys of `places`.
     /// `answer` is the remembered response without an image, if there is one.
-    package func plan(
+    func plan(
         _ decision: Decision, _ candidates: [Candidate?], answer: Entry?, now: Timestamp
     ) -> RetrievalPlan {
         var reasons = reasons(candidates, now)
@@ -110,16 +99,16 @@ extension Retrieval {
                 reasons.append("\(name) is not cached")
                 continue
             }
-            if !isProven(candidate.entry) {
+            if !isProven(candidate.cached.entry) {
                 reasons.append("the cache does not know \(name) as the right one by bytes that it hashed")
-            } else if !accepts(candidate.entry) {
+            } else if !accepts(candidate.cached.entry) {
                 reasons.append("\(name) is cached for a request with other headers")
             } else if !candidate.isWhole {
                 reasons.append("the file of \(name) is missing or damaged")
-            } else if candidate.entry.isExpired(at: now) {
+            } else if candidate.cached.entry.isExpired(at: now) {
                 reasons.append("\(name) has expired")
             } else {
-                reasons.append("\(name) is cached and fresh\(candidate.isBorrowed ? " in a lower layer" : "")")
+                reasons.append("\(name) is cached and fresh\(candidate.cached.layer != nil ? " in a lower layer" : "")")
                 guard asksOrigin else { return reasons }
                 reasons.append("it must be revalidated")
             }
@@ -144,7 +133,7 @@ extension Retrieval {
     }
 
     /// Returns the plan with the image of a remote in place of the source's.
-    package func plan(taking entry: RemoteEntry, from remote: String, _ plan: RetrievalPlan) -> RetrievalPlan {
+    func plan(taking entry: RemoteEntry, from remote: String, _ plan: RetrievalPlan) -> RetrievalPlan {
         let refusal = refusal(of: entry.originalMeasures)
         return RetrievalPlan(
             refusal.map(RetrievalPlan.Step.init(failing:)) ?? .remote,
@@ -153,7 +142,7 @@ extension Retrieval {
     }
 
     /// Returns the plan with an expired original of a remote, which the source is asked to confirm.
-    package func plan(
+    func plan(
         importing entry: RemoteEntry, from remote: String, _ plan: RetrievalPlan, now: Timestamp
     ) -> RetrievalPlan {
         let mayServe = mayServeStale(entry, now: now)
