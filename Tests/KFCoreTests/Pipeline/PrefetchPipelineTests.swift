@@ -58,6 +58,17 @@ struct PrefetchPipelineTests {
         await other.close()
     }
 
+    @Test("A list skips a fresh file that memory lacks")
+    func fresh() async throws {
+        let sources = [try source("a")]
+        _ = await ImagePrefetcher(manager: fixture.manager).prefetch(sources)
+        fixture.manager.cache.clearMemoryCache()
+        let form = ManagerFixture.options { $0.fromMemoryCacheOrRefresh = true }
+        let report = await ImagePrefetcher(manager: fixture.manager, forms: [form]).prefetch(sources)
+        #expect(report.counts == [1, 0, 0])
+        #expect(transport.requests.count == 1)
+    }
+
     @Test("A repeated URL is requested once")
     func duplicates() async throws {
         let sources = try (0..<120).map { try source("\($0 % 3)") }
