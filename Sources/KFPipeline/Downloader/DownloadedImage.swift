@@ -114,7 +114,7 @@ final class DownloadedImage: Sendable {
 
     /// Delivers the image to all waiters of the work that brought it.
     func deliver(of work: any SharedWork, reporting received: Int64? = nil, _ turn: inout Turn) {
-        work.table.deliver(.download(.success(.image(self))), of: work, stays: true, reporting: received, &turn)
+        work.table.deliver(.image(self), of: work, stays: true, reporting: received, &turn)
         release()
     }
 
@@ -137,21 +137,4 @@ final class DownloadedImage: Sendable {
         if let entry, !isOriginal { return HeaderLines(entry.freshness).measures }
         return ImageMeasures(format: format, width: info?.width, height: info?.height, bytes: bytes.size)
     }
-}
-
-enum DownloadAnswer: Sendable {
-    case image(DownloadedImage)
-    /// The server confirmed the cached image (304). The flight keeps other processes from requesting the key, and the book
-    /// has the renewals.
-    indirect case unchanged(ResponseFacts, FlightHold?, OrderBook)
-    /// Another process, or another job of this one, has stored the image meanwhile, and no request was made.
-    case stored
-    /// No remote has the image. With `isDamaged`, the first remote has something in its place that is to be replaced.
-    case absent(isDamaged: Bool)
-    /// A remote had an expired original, which the disk cache has now. The members of its entry that kf does not know stay in
-    /// the entry that replaces it.
-    case imported([StrictJSON.Member])
-    /// A status without an image, or an image that was left out. A personal answer belongs to this caller alone. The flight
-    /// keeps other processes from requesting the key.
-    indirect case refused(KingfisherError, ResponseFacts, FlightHold?, isPersonal: Bool)
 }

@@ -263,7 +263,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         switch (end, request) {
         case (.transfer(.success(let response)), let request?): arrived(response, request, sink, &turn)
         case (.transfer(.failure(let error)), let request?): failed(error, request, sink, &turn)
-        case (.failure(let error), _): deliver(.failure(error), &turn)
+        case (.failure(let error), _): deliver(.failed(error), &turn)
         case (.transfer, nil), (nil, _): break
         }
     }
@@ -285,8 +285,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         if response.head.status == 304 {
             tellEnd(nil)
             let renewals = OrderBook(self)
-            table.deliver(
-                .download(.success(.unchanged(facts, flight, renewals))), of: self, stays: true, &turn)
+            table.deliver(.unchanged(facts, flight, renewals), of: self, stays: true, &turn)
             return renewals.release()
         }
         do throws(KingfisherError) {
@@ -304,7 +303,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             tellEnd(error)
             // The server may have sent the rest of another image, whatever its headers say.
             guard response.head.status == 206, error.isDamage else {
-                return error.isLeftOut ? refused(error, facts, flight, &turn) : deliver(.failure(error), &turn)
+                return error.isLeftOut ? refused(error, facts, flight, &turn) : deliver(.failed(error), &turn)
             }
             if let start = begin(resumes: false) { site.start([start]) }
         }
@@ -334,25 +333,24 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         delegate?.imageDownloader(
             didFinishDownloadingImageFor: request.url, with: nil,
             error: isStored ? .requestError(reason: .taskCancelled) : failure)
-        if isStored { return deliver(.success(.stored), &turn) }
+        if isStored { return deliver(.stored, &turn) }
         if case .httpStatus(_, let head) = error {
             return refused(
                 .responseError(reason: .invalidHTTPStatusCode(head.status)), ResponseFacts(head), flight, &turn)
         }
-        deliver(.failure(failure), &turn)
+        deliver(.failed(failure), &turn)
     }
 
     private func refused(
         _ error: KingfisherError, _ response: ResponseFacts, _ flight: FlightHold?, _ turn: inout Turn
     ) {
-        deliver(
-            .success(.refused(error, response, flight, isPersonal: isPersonal.load(ordering: .relaxed))), &turn)
+        deliver(.refused(error, response, flight, isPersonal: isPersonal.load(ordering: .relaxed)), &turn)
     }
 
     /// Delivers an answer that brings nothing to store. It stays until all waiters have noted what it means.
-    private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ turn: inout Turn) {
+    private func deliver(_ answer: WorkAnswer, _ turn: inout Turn) {
         leaveRoom()
-        table.deliver(.download(result), of: self, stays: true, &turn)
+        table.deliver(answer, of: self, stays: true, &turn)
         table.end(self)
     }
 

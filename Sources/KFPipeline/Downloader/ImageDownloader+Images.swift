@@ -108,13 +108,12 @@ private final class DirectDownload: WorkWaiter {
 
     func arrived(_ answer: WorkAnswer, _ turn: inout Turn) {
         switch answer {
-        case .download(.success(.image(let image))): process(image, &turn)
-        case .download(.success(.refused(let error, _, _, _))): end(.failure(error))
-        case .download(.success(.unchanged(let facts, _, _))):
+        case .image(let image): process(image, &turn)
+        case .refused(let error, _, _, _), .failed(let error), .made(_, .failure(let error)): end(.failure(error))
+        case .unchanged(let facts, _, _):
             end(.failure(.responseError(reason: .invalidHTTPStatusCode(facts.status))))
-        case .download(.success(.stored)), .download(.success(.absent)), .download(.success(.imported)):
+        case .stored, .absent, .imported:
             end(.failure(.responseError(reason: .noURLResponse)))
-        case .download(.failure(let error)), .made(_, .failure(let error)): end(.failure(error))
         case .made(_, .success(let made)):
             guard let image = state.withLock({ $0.image }) else { return }
             let bytes = Result { () throws(KingfisherError) in try image.bytes.load() }

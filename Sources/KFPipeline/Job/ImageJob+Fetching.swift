@@ -27,11 +27,11 @@ extension ImageJob {
     }
 
     /// Continues with the answer of a source. `work` is what the job shared with others.
-    func arrived(_ answer: Result<DownloadAnswer, KingfisherError>, of work: WorkKey?, _ turn: inout Turn) {
+    func arrived(_ answer: WorkAnswer, of work: WorkKey?, _ turn: inout Turn) {
         let (retrieval, asking) = state.withLock { ($0.retrieval, $0.asking) }
         let failed = { (error: KingfisherError) in Failure(error: error, work: work, asking: asking) }
         switch answer {
-        case .success(.image(let image)):
+        case .image(let image):
             retrieval.forget(asking.answer)
             note(.source)
             do throws(KingfisherError) {
@@ -47,7 +47,7 @@ extension ImageJob {
                 state.withLock { $0.replacesInRemote = true }
                 missed(&turn)
             }
-        case .success(.unchanged(let response, let flight, let renewals)):
+        case .unchanged(let response, let flight, let renewals):
             retrieval.forget(asking.answer)
             guard let stale = asking.stale else {
                 return fail(.responseError(reason: .invalidHTTPStatusCode(response.status)), &turn)
@@ -56,22 +56,23 @@ extension ImageJob {
                 return askWhole(asking, &turn)
             }
             renew(stale, asking, response, flight, in: renewals, &turn)
-        case .success(.stored):
+        case .stored:
             // The image was stored while this job waited for its turn. Without work it has joined nothing, and no request was made.
             if work == nil, !retrieval.isLocal { countAttempts(-1) }
             state.withLock { $0.timesStored += 1 }
             lookAgain()
-        case .success(.absent(let isDamaged)):
+        case .absent(let isDamaged):
             state.withLock { $0.replacesInRemote = isDamaged }
             missed(&turn)
-        case .success(.imported(let members)):
+        case .imported(let members):
             state.withLock { $0.membersInRemote = members }
             lookAgain()
-        case .success(.refused(let error, let response, let flight, let isPersonal)):
+        case .refused(let error, let response, let flight, let isPersonal):
             var failure = failed(error)
             if !isPersonal { (failure.refusal, failure.flight) = (response, flight) }
             failedSource(failure, &turn)
-        case .failure(let error): failedSource(failed(error), &turn)
+        case .made(let made, let result): self.made(result, as: made, &turn)
+        case .failed(let error): failedSource(failed(error), &turn)
         }
     }
 

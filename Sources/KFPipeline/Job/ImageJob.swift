@@ -232,10 +232,7 @@ package final class ImageJob: WorkWaiter {
         let work = arrive()
         if let work, work.requests != 1 { countAttempts(work.requests - 1) }
         if isCancelled { return }
-        switch answer {
-        case .download(let answer): arrived(answer, of: work?.key, &turn)
-        case .made(let made, let result): self.made(result, as: made, &turn)
-        }
+        arrived(answer, of: work?.key, &turn)
     }
 
     // MARK: Cancelling

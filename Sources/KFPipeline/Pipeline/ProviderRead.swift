@@ -61,7 +61,7 @@ final class ProviderRead: SharedWork {
             return
         case .undecided where !retrieval.isMissing, .ended:
             leaveClaim()
-            return table.deliver(.download(.success(.stored)), of: self, &turn)
+            return table.deliver(.stored, of: self, &turn)
         case .open, .undecided: break
         }
         guard let provider = provider as? any ImmediateImageDataProvider else { return ask() }
@@ -146,7 +146,7 @@ final class ProviderRead: SharedWork {
                 stores: OrderBook(self))
             image.deliver(of: self, &turn)
         } catch {
-            table.deliver(.download(.failure(error)), of: self, &turn)
+            table.deliver(.failed(error), of: self, &turn)
         }
     }
 }

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFSystem
 import KFTerms
 import Synchronization
 
@@ -86,7 +87,7 @@ final class WorkTable: Sendable {
                 return .joined
             }
             if let moment, ends.withLock({ $0.has(key, since: moment) }) {
-                return .late(.download(.success(.stored)))
+                return .late(.stored)
             }
             let work = make(wish)
             guard waiter.waits(for: work) else { return .left }
@@ -224,14 +225,30 @@ enum WorkKey: Hashable, Sendable {
 
 /// The answer of work to its waiters.
 enum WorkAnswer: Sendable {
-    case download(Result<DownloadAnswer, KingfisherError>)
+    /// A whole image, of a source or a remote.
+    case image(DownloadedImage)
+    /// The server confirmed the cached image (304). The flight keeps other processes from requesting the key, and the book
+    /// has the renewals.
+    indirect case unchanged(ResponseFacts, FlightHold?, OrderBook)
+    /// Another process, or another job of this one, has stored the image meanwhile, and no request was made.
+    case stored
+    /// No remote has the image. With `isDamaged`, the first remote has something in its place that is to be replaced.
+    case absent(isDamaged: Bool)
+    /// A remote had an expired original, which the disk cache has now. The members of its entry that kf does not know stay in
+    /// the entry that replaces it.
+    case imported([StrictJSON.Member])
+    /// A status without an image, or an image that was left out. A personal answer belongs to this caller alone. The flight
+    /// keeps other processes from requesting the key.
+    indirect case refused(KingfisherError, ResponseFacts, FlightHold?, isPersonal: Bool)
+    /// What was made of an image, or why nothing was.
     indirect case made(MadeImage, Result<ProcessedImage, KingfisherError>)
+    indirect case failed(KingfisherError)
 
     /// A worker's task that passes the answer to a waiter that joined late. `reportsSize` is set for a transfer, which
     /// has reported its progress to the waiters of its time.
     func joined(by waiter: any WorkWaiter, reportsSize: Bool = false) -> WorkerTask {
         WorkerTask { turn in
-            if reportsSize, case .download(.success(.image(let image))) = self {
+            if reportsSize, case .image(let image) = self {
                 waiter.wish.progress?(image.bytes.size, image.bytes.size)
             }
             waiter.arrived(self, &turn)

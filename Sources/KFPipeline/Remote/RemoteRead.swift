@@ -156,13 +156,13 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         case .entries(let remote): arrived(entries, answers, of: remote, &turn)
         case .room(let find): readObject(find, &turn)
         case .object(let find, let sink): arrived(find, sink, answers[0], &turn)
-        case .imported(let members): end(.success(.imported(members)), &turn)
+        case .imported(let members): end(.imported(members), &turn)
         }
     }
 
     private func askNext(_ turn: inout Turn) {
         if ask(&turn) { return }
-        if let problem = tier.presentProblem { return end(.failure(problem), &turn) }
+        if let problem = tier.presentProblem { return end(.failed(problem), &turn) }
         let (stale, hasExpired) = search.withLock { search in
             defer { search.stale = nil }
             return (search.stale, search.hasExpired)
@@ -337,7 +337,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             ).deliver(of: self, &turn)
         } catch {
             sink.end(keeping: false)
-            if error.isCacheFailure { return end(.failure(error), &turn) }
+            if error.isCacheFailure { return end(.failed(error), &turn) }
             // The cached file was damaged, not the remote's.
             if isLocal {
                 place.alreadyOpen?.distrust(find.object)
@@ -370,11 +370,11 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     }
 
     private func endWithout(_ turn: inout Turn) {
-        end(.success(.absent(isDamaged: search.withLock { $0.isDamaged })), &turn)
+        end(.absent(isDamaged: search.withLock { $0.isDamaged }), &turn)
     }
 
-    private func end(_ result: Result<DownloadAnswer, KingfisherError>, _ turn: inout Turn) {
-        table.deliver(.download(result), of: self, &turn)
+    private func end(_ answer: WorkAnswer, _ turn: inout Turn) {
+        table.deliver(answer, of: self, &turn)
     }
 }
 

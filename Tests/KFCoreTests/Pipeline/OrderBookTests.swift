@@ -34,7 +34,7 @@ struct OrderBookTests {
     /// Returns new work that has delivered; nil if such work is in the table.
     private func delivered(_ name: String) -> Work? {
         guard case .started(let work) = join(name) else { return nil }
-        Turn.run { table.deliver(.download(.success(.stored)), of: work, stays: true, &$0) }
+        Turn.run { table.deliver(.stored, of: work, stays: true, &$0) }
         return work
     }
 

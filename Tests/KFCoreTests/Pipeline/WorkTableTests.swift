@@ -71,14 +71,14 @@ struct WorkTableTests {
         }
     }
 
-    private static let success = WorkAnswer.download(.success(.stored))
-    private static let failure = WorkAnswer.download(.failure(.responseError(reason: .noURLResponse)))
+    private static let success = WorkAnswer.stored
+    private static let failure = WorkAnswer.failed(.responseError(reason: .noURLResponse))
 
     private static func code(_ answer: WorkAnswer) -> Int {
         switch answer {
-        case .download(.success): 0
-        case .download(.failure(let error)), .made(_, .failure(let error)): error.errorCode
+        case .failed(let error), .made(_, .failure(let error)): error.errorCode
         case .made(_, .success): 1
+        default: 0
         }
     }
 
@@ -242,7 +242,7 @@ struct WorkTableTests {
         let between = table.moment
         table.end(work)
         for moment in [before, between] {
-            guard case .late(.download(.success(.stored))) = join(since: moment) else {
+            guard case .late(.stored) = join(since: moment) else {
                 Issue.record("not stored")
                 return
             }
@@ -267,7 +267,7 @@ struct WorkTableTests {
         let image = DownloadedImage(.memory(body), findings, response: nil, flight: nil, stores: OrderBook(work))
         let reports = Mutex<[Int64]>([])
         let late = Waiter { received, total in reports.withLock { $0 += [received, total ?? -1] } }
-        let answer = WorkAnswer.download(.success(.image(image)))
+        let answer = WorkAnswer.image(image)
         Turn.run { answer.joined(by: late).run(&$0) }
         #expect(reports.withLock { $0.isEmpty }, "a provider reports no progress")
         Turn.run { answer.joined(by: late, reportsSize: true).run(&$0) }
