@@ -53,30 +53,20 @@ extension ImageCache {
     /// Commits the orders, each group as one transaction, and completes each order with its outcome.
     func submit(_ groups: [[StoreOrder]], urgent: Bool) {
         guard let storage = alreadyOpen, !storage.isReadOnly else {
-            return end(groups, groups.map { $0.map { _ in .success(nil) } })
-        }
-        storage.store(groups.map { $0.compactMap(\.change) }, urgent: urgent) { [self] results in
-            end(groups, outcomes(results, storage))
-        }
-    }
-
-    private func outcomes(
-        _ results: [[Result<Entry?, StorageError>]], _ storage: DiskStorage
-    ) -> [[StoreOrder.Outcome]] {
-        results.map { group in
-            group.map { result in
-                switch result {
-                case .success(let entry): .success(entry.map { StoredFile($0, in: storage) })
-                case .failure(let error): .failure(KingfisherError(writing: error))
-                }
+            return Turn.run { turn in
+                for order in groups.joined() { order.end(.success(nil), &turn) }
             }
         }
-    }
-
-    private func end(_ groups: [[StoreOrder]], _ outcomes: [[StoreOrder.Outcome]]) {
-        Turn.run { turn in
-            for (group, outcomes) in zip(groups, outcomes) {
-                for (order, outcome) in zip(group, outcomes) { order.end(outcome, &turn) }
+        storage.store(groups.map { $0.compactMap(\.change) }, urgent: urgent) { results in
+            Turn.run { turn in
+                for (group, results) in zip(groups, results) {
+                    for (order, result) in zip(group, results) {
+                        switch result {
+                        case .success(let entry): order.end(.success(entry.map { StoredFile($0, in: storage) }), &turn)
+                        case .failure(let error): order.end(.failure(KingfisherError(writing: error)), &turn)
+                        }
+                    }
+                }
             }
         }
     }
