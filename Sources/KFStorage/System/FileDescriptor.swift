@@ -151,10 +151,6 @@ extension stat {
     }
     /// The time of the last modification, in nanoseconds since 1970.
     package var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
-    /// The last read or change, to the second.
-    var lastUse: Timestamp {
-        Timestamp(milliseconds: Int64(max(st_mtim.tv_sec, st_atim.tv_sec)).multiplied(saturating: 1000))
-    }
     /// Returns the seconds from the last modification to `now`; negative for a time in the future.
     func seconds(until now: Timestamp) -> Int64 {
         // Not of `modified`, which is out of range after the year 2262.
