@@ -216,8 +216,16 @@ public struct PrefetchOutcome: Sendable {
             case .skipped: item.recordedRows.lazy.compactMap(\.error).first
             case .notTried: .requestError(reason: .taskCancelled)
             case .failed(let error): error
-            case .retrieved(let results): results.indices.lazy.compactMap { results[$0].error }.first
+            case .retrieved(let results): results.firstError
             }
+    }
+}
+
+extension [PrefetchResult] {
+    /// By index: a copy of each result would retain all of its fields.
+    fileprivate var firstError: KingfisherError? {
+        for index in indices { if let error = self[index].error { return error } }
+        return nil
     }
 }
 
