@@ -5,7 +5,7 @@
 /// initializers below replace Swift's in all modules that see this one, where a warning is an error.
 extension FixedWidthInteger {
     /// The number without its fraction: the nearest one that fits, and 0 for NaN.
-    package init(clamping number: some BinaryFloatingPoint) {
+    @inlinable package init(clamping number: some BinaryFloatingPoint) {
         self = Self(exactly: number.rounded(.towardZero)) ?? (number > 0 ? .max : number < 0 ? .min : 0)
     }
 }

@@ -7,6 +7,8 @@ import Glibc
 /// of that range is escaped byte by byte as well, so that the conversion is reversible.
 package enum RawText {
     package static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        // The standard library validates other text in a loop that is not specialized.
+        if bytes.reduce(0, |) < 0x80 { return String(decoding: bytes, as: UTF8.self) }
         if !mayHoldEscape(bytes), let text = String(validating: bytes, as: UTF8.self) { return text }
         var result = String.UnicodeScalarView()
         var rest = bytes[...]

@@ -1,16 +1,16 @@
 /// Saturating arithmetic, for numbers from an index that another program may have written: it never traps.
 extension FixedWidthInteger where Self: SignedInteger {
-    package func adding(saturating other: Self) -> Self {
+    @inlinable package func adding(saturating other: Self) -> Self {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other > 0 ? .max : .min) : sum
     }
 
-    package func subtracting(saturating other: Self) -> Self {
+    @inlinable package func subtracting(saturating other: Self) -> Self {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other < 0 ? .max : .min) : difference
     }
 
-    package func multiplied(saturating other: Self) -> Self {
+    @inlinable package func multiplied(saturating other: Self) -> Self {
         let (product, overflow) = multipliedReportingOverflow(by: other)
         return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
     }
