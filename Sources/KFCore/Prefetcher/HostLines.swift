@@ -95,15 +95,16 @@ struct HostLines {
 
     // MARK: Items
 
-    mutating func add(_ items: consuming [PrefetchItem]) {
+    mutating func add(_ items: [PrefetchItem]) {
         var last: Int?
-        for index in items.indices {
-            let place = place(of: items[index].host)
+        // Each access by index would be a copy of the item.
+        for var item in items {
+            let place = place(of: item.host)
             if let last, last != place { list(last) }
             last = place
-            items[index].place = place
-            weight += Self.itemWeight + items[index].size
-            lines[place].items.append(items[index])
+            item.place = place
+            weight += Self.weight(item)
+            lines[place].items.append(item)
         }
         if let last { list(last) }
     }
@@ -154,25 +155,25 @@ struct HostLines {
     /// Notes that items have been looked up and have ended, or will not be tried.
     mutating func lookedUp(_ ended: [PrefetchOutcome]) {
         var last: Int?
-        // By index: a copy of each item would cost as much as all of the rest.
+        // By index: a copy of each outcome would cost as much as all of the rest.
         for index in ended.indices {
-            let place = ended[index].item.place
-            if let last, last != place { list(last) }
-            last = place
-            lines[place].looking -= 1
+            let item = ended[index].item
+            if let last, last != item.place { list(last) }
+            last = item.place
+            lines[item.place].looking -= 1
             looking -= 1
-            weight -= Self.itemWeight + ended[index].item.size
+            weight -= Self.weight(item)
         }
         if let last { list(last) }
     }
 
     /// Takes what has been looked up and is missing.
     mutating func lookedUp(_ wishes: [PrefetchWish]) {
-        for index in wishes.indices {
-            let place = wishes[index].item.place
+        for wish in wishes {
+            let place = wish.item.place
             lines[place].looking -= 1
             looking -= 1
-            lines[place].ready.append(wishes[index])
+            lines[place].ready.append(wish)
             ready += 1
             list(place)
         }

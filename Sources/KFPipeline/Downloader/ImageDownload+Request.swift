@@ -58,7 +58,7 @@ extension ImageDownload {
                 }
             }
         }
-        if let handler = options.redirectHandler {
+        if let handler = terms.request.redirectHandler {
             hooks.redirect = { [self] head, proposed in
                 guard let next = try? RequestURL(proposed.url), let from = try? RequestURL(head.effectiveURL) else {
                     // The engine refuses URLs that kf cannot parse.

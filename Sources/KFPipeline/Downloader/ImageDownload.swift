@@ -102,10 +102,6 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     var key: WorkKey { .download(self) }
     var requests: Int { state.withLock { $0.requests } }
 
-    var options: RequestOptions {
-        _read { yield terms.request }
-    }
-
     var waitsToStart: Bool { !started.load(ordering: .relaxed) }
 
     var isRunning: Bool { !waitsToStart && transferID.load(ordering: .relaxed) != 0 }
@@ -116,11 +112,11 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     /// partial body of an earlier transfer is not continued.
     func begin(resumes: Bool = true) -> TransferStart? {
         if state.withLock({ $0.request == nil }) {
-            if options.prepared == nil, options.modifier != nil {
+            if terms.request.prepared == nil, terms.request.modifier != nil {
                 modify(resumes: resumes)
                 return nil
             }
-            state.withLock { $0.request = options.request(to: url) }
+            state.withLock { $0.request = terms.request.request(to: url) }
         }
         guard let request = state.withLock({ $0.request }) else { return nil }
         if let header = request.scope.headers.first(where: { RequestField.isReserved($0.name) }) {
@@ -144,7 +140,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     private func modify(resumes: Bool) {
         Task { [self] in
             do throws(KingfisherError) {
-                let request = try await options.modifiedRequest(to: url)
+                let request = try await terms.request.modifiedRequest(to: url)
                 guard table.isWanted(self) else { return fail(.requestError(reason: .taskCancelled)) }
                 state.withLock { $0.request = request }
                 if let start = begin(resumes: resumes) { site.start([start]) }

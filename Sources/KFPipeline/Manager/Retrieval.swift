@@ -227,7 +227,7 @@ extension Retrieval {
     /// those about the image itself.
     func freshness(of origin: OriginFacts?, _ own: HeaderLines = HeaderLines(nil)) -> String? {
         var lines = origin?.headers ?? HeaderLines(nil)
-        if !lines.isEmpty { lines = lines.varying(by: VaryDigest.make(lines, options.request)) }
+        if !lines.isEmpty { lines = lines.varying(by: VaryDigest.make(lines, box.value.request)) }
         if !own.isEmpty { lines = lines.updated(by: own) }
         return lines.isEmpty ? nil : lines.text
     }
