@@ -40,40 +40,4 @@ extension CodecLibrary {
         let version = kf_webp_version()
         return CodecLibrary("libwebp", "\(version >> 16).\(version >> 8 & 255).\(version & 255)")
     }
-
-    /// The packages of libavif. Debian and Ubuntu number theirs as the library: libavif.so.15 is in libavif15.
-    private static var avifPackages: String {
-        let number = String(cString: kf_avif_library()).split(separator: ".").last ?? ""
-        return "libavif\(number) (Debian, Ubuntu) or libavif (Fedora)"
-    }
-
-    /// Loads libavif for the first AVIF.
-    ///
-    /// - Throws: `missingLibrary`.
-    static func loadAVIF() throws(ImagingError) {
-        guard let reason = kf_avif_load() else { return }
-        throw .missingLibrary(.avif, packages: avifPackages, reason: String(cString: reason))
-    }
-
-    /// libavif with the coders of AV1 that kf uses. Loads it.
-    static var avif: CodecLibrary {
-        if let reason = kf_avif_load() {
-            var library = CodecLibrary("libavif", "(missing)")
-            library.problem = (String(cString: reason), avifPackages)
-            return library
-        }
-        let said = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { text in
-            text.initialize(repeating: 0)
-            kf_avif_coders(text.baseAddress)
-            return text.baseAddress.map { String(cString: $0) } ?? ""
-        }
-        // As in `dav1d [dec]:1.0.0, aom [enc/dec]:v3.6.0, rav1e [enc]:0.5.1 (v0.5.1)`.
-        let coders = ["dav1d", "aom"].compactMap { name -> String? in
-            guard let coder = said.split(separator: ",").first(where: { $0.drop { $0 == " " }.hasPrefix(name) }) else {
-                return nil
-            }
-            return coder.split(separator: ":").last.map { "\(name) \($0.drop { $0 == "v" })" }
-        }
-        return CodecLibrary("libavif", "\(String(cString: kf_avif_version())) (\(coders.joined(separator: ", ")))")
-    }
 }

@@ -5,7 +5,7 @@ struct AVIFCodec: StructuredCodec {
     var format: ImageFormat { .avif }
     var supportsAnimation: Bool { true }
     var isEncodable: Bool { true }
-    var library: CodecLibrary? { .avif }
+    var library: CodecLibrary? { LoadedLibrary.avif.described }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.hasISOBrand(["avif", "avis"]) }
 

@@ -10,7 +10,7 @@ enum AVIFEncoder {
     static func encode(
         _ image: Image, options: EncodeOptions, threads: Int = AVIFEncoder.threads
     ) throws(ImagingError) -> [UInt8] {
-        try CodecLibrary.loadAVIF()
+        try LoadedLibrary.avif.require()
         let writer = try CodecHandle(
             writing: image, as: .avif, longestSide: 65_536, kf_avif_writer_create, message: kf_avif_writer_message,
             destroy: kf_avif_writer_destroy)

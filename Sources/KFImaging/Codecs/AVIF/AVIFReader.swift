@@ -30,7 +30,7 @@ struct AVIFReader: ~Copyable {
     /// The bytes must stay in place for the lifetime of the reader.
     init(_ bytes: UnsafeRawBufferPointer, _ structure: AVIFStructure) throws(ImagingError) {
         let library = try MemoryReservation(structure.libraryBytes)
-        try CodecLibrary.loadAVIF()
+        try LoadedLibrary.avif.require()
         let coded = structure.properties.size
         // The coded picture may be larger than its box states; dav1d refuses it. The cells of a grid are checked before.
         let pixels = coded.width * coded.height
