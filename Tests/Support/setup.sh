@@ -5,7 +5,7 @@ set -euo pipefail
 
 # Libraries, then the servers of the tests, then the programs that check kf's work from outside.
 libraries=(libcurl4-openssl-dev libsqlite3-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libgif-dev
-    liblcms2-dev libssl-dev zlib1g-dev libarchive-dev libavif-dev)
+    liblcms2-dev libssl-dev zlib1g-dev libarchive-dev libavif-dev libtiff-dev libheif-dev libjxl-dev)
 programs=(nginx apache2-bin curl openssl sqlite3 strace libjpeg-turbo-progs webp binutils zsh fish mandoc man-db
     python3 python3-botocore libavif-bin jq)
 packages=("${libraries[@]}" "${programs[@]}" "$@")
@@ -39,7 +39,8 @@ missing_packages() {
 # Without apt: what pkg-config and PATH can tell, under the names that upstream gives it.
 missing_elsewhere() {
     local name
-    for name in libcurl sqlite3 libpng libjpeg libwebp libwebpmux libwebpdemux lcms2 libcrypto zlib libarchive libavif; do
+    for name in libcurl sqlite3 libpng libjpeg libwebp libwebpmux libwebpdemux lcms2 libcrypto zlib libarchive libavif libtiff-4 libheif \
+        libjxl; do
         pkg-config --exists "$name" 2>/dev/null || echo "$name (headers)"
     done
     [[ -e /usr/include/gif_lib.h || -e /usr/local/include/gif_lib.h ]] || echo "giflib (headers)"
@@ -57,17 +58,17 @@ other_packages() {
     case $ids in
     *" fedora "*)
         echo "dnf install libcurl-devel sqlite-devel libpng-devel libjpeg-turbo-devel libwebp-devel giflib-devel lcms2-devel" \
-            "openssl-devel zlib-devel libarchive-devel libavif-devel libpng-static libstdc++-static nginx httpd curl openssl" \
+            "openssl-devel zlib-devel libarchive-devel libavif-devel libtiff-devel libheif-devel libjxl-devel libpng-static libstdc++-static nginx httpd curl openssl" \
             "sqlite strace libjpeg-turbo-utils libwebp-tools binutils zsh fish mandoc man-db python3 python3-botocore" \
             "libavif-tools jq"
         ;;
     *" arch "*)
-        echo "pacman -S curl sqlite libpng libjpeg-turbo libwebp giflib lcms2 openssl zlib libarchive libavif nginx apache" \
+        echo "pacman -S curl sqlite libpng libjpeg-turbo libwebp giflib lcms2 openssl zlib libarchive libavif libtiff libheif libjxl nginx apache" \
             "strace binutils zsh fish mandoc man-db python python-botocore jq"
         ;;
     *" alpine "*)
         echo "apk add curl-dev sqlite-dev libpng-dev libjpeg-turbo-dev libwebp-dev giflib-dev lcms2-dev openssl-dev zlib-dev" \
-            "libarchive-dev libavif-dev sqlite-static libpng-static libjpeg-turbo-static libwebp-static giflib-static" \
+            "libarchive-dev libavif-dev tiff-dev libheif-dev libjxl-dev sqlite-static libpng-static libjpeg-turbo-static libwebp-static giflib-static" \
             "openssl-libs-static zlib-static nginx apache2 curl openssl sqlite strace libjpeg-turbo-utils libwebp-tools" \
             "binutils zsh fish mandoc man-db python3 py3-botocore libavif-apps jq"
         ;;

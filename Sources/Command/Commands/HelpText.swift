@@ -175,7 +175,10 @@ enum FormatHelp {
             zip(row.dropLast(), widths).map { TextColumns.pad($0, to: $1 + 2) }.joined() + (row.last ?? "")
         }
         let problems = zip(formats, libraries).compactMap { format, library in
-            library?.problem.map { "\nInstall \($0.packages) to read and write \(format.displayName): \($0.reason)" }
+            library?.problem.map {
+                let use = format.isEncodable ? "read and write" : "read"
+                return "\nInstall \($0.packages) to \(use) \(format.displayName): \($0.reason)"
+            }
         }
         return """
             \(lines.joined(separator: "\n"))

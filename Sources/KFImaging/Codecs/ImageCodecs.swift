@@ -5,7 +5,7 @@ public enum ImageCodecs {
     /// kf's own codecs, in the order in which they are tried on a file.
     static let own: [any ImageCodec] = [
         PNGCodec(), JPEGCodec(), GIFCodec(), WebPCodec(), AVIFCodec(), RecognizedFormat.heic, RecognizedFormat.jpegXL,
-        BMPCodec(), RecognizedFormat.tiff, RecognizedFormat.jpeg2000, ICOCodec(), RecognizedFormat.svg,
+        BMPCodec(), TIFFCodec(), RecognizedFormat.jpeg2000, ICOCodec(), RecognizedFormat.svg,
     ]
 
     /// All codecs, once the program has added one.

@@ -43,6 +43,15 @@ struct LoadedLibrary: Sendable {
             return "\(String(cString: kf_avif_version())) (\(coders.joined(separator: ", ")))"
         })
 
+    static let tiff = LoadedLibrary(
+        format: .tiff, name: "libtiff", packages: "libtiff6 (Debian, Ubuntu) or libtiff (Fedora)",
+        load: { kf_tiff_load() },
+        // As in `LIBTIFF, Version 4.5.0`, with a copyright in the lines below.
+        version: {
+            let line = String(cString: kf_tiff_version()).split(separator: "\n").first ?? ""
+            return line.split(separator: " ").last.map(String.init) ?? "unknown"
+        })
+
     private static func soNumber(_ file: UnsafePointer<CChar>?) -> Substring {
         file.flatMap { String(cString: $0).split(separator: ".").last } ?? ""
     }

@@ -46,11 +46,6 @@ struct RecognizedFormat: ImageCodec {
             || $0.bigEndian32(at: 0) == 0x0C && $0.holds("JXL ", at: 4) && $0.bigEndian32(at: 8) == 0x0D0A_870A
     }
 
-    /// Either byte order, TIFF (42) or BigTIFF (43).
-    static let tiff = RecognizedFormat(.tiff, "TIFF", size: RecognizedSize.tiff) {
-        $0.holds("II*\0", at: 0) || $0.holds("MM\0*", at: 0) || $0.holds("II+\0", at: 0) || $0.holds("MM\0+", at: 0)
-    }
-
     /// A file of boxes (JP2), or a bare codestream.
     static let jpeg2000 = RecognizedFormat(.jp2, "JPEG 2000", size: RecognizedSize.jpeg2000) {
         $0.bigEndian32(at: 0) == 0x0C && $0.holds("jP  ", at: 4) && $0.bigEndian32(at: 8) == 0x0D0A_870A

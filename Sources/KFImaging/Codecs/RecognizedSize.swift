@@ -8,31 +8,6 @@ enum RecognizedSize {
         return turned ? size.turned : size
     }
 
-    /// The first directory of a TIFF or BigTIFF: tags 256, 257 and 274 (orientation).
-    static func tiff(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
-        let isLittle = bytes.first == 0x49
-        func short(_ offset: Int) -> Int? {
-            isLittle ? bytes.littleEndian16(at: offset) : bytes.bigEndian16(at: offset)
-        }
-        func long(_ offset: Int) -> Int? { isLittle ? bytes.littleEndian32(at: offset) : bytes.bigEndian32(at: offset) }
-        /// The lower half of a number of 8 bytes.
-        func low(_ offset: Int) -> Int? { long(isLittle ? offset : offset + 4) }
-        let isBig = short(2) == 43
-        guard let directory = isBig ? low(8) : long(4), let count = isBig ? low(directory) : short(directory) else {
-            return nil
-        }
-        var values: [Int: Int] = [:]
-        for index in 0..<min(count, 4096) {
-            let entry = directory + (isBig ? 8 + 20 * index : 2 + 12 * index)
-            guard let tag = short(entry), let type = short(entry + 2) else { break }
-            let place = entry + (isBig ? 12 : 8)
-            if [256, 257, 274].contains(tag) {
-                values[tag] = type == 3 ? short(place) : type == 16 ? low(place) : long(place)
-            }
-        }
-        return size(values[256], values[257], turned: Orientation(values[274] ?? 1).swapsSides)
-    }
-
     /// The box `ihdr` of JPEG 2000, or the segment SIZ of its codestream.
     static func jpeg2000(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
         if bytes.bigEndian32(at: 0) == 0xFF4F_FF51 {

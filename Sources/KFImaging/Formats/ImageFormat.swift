@@ -41,7 +41,7 @@ extension ImageFormat {
     public static var jxl: ImageFormat { ImageFormat("jxl") }
     /// Read only.
     public static var bmp: ImageFormat { ImageFormat("bmp") }
-    /// Recognised only.
+    /// Read only: the first page. Needs libtiff, which is loaded on first use.
     public static var tiff: ImageFormat { ImageFormat("tiff") }
     /// Read only: the largest picture in the file.
     public static var ico: ImageFormat { ImageFormat("ico") }

@@ -94,6 +94,8 @@ public enum ImageWarning: Sendable, Equatable {
     case animationLost(reason: String)
     /// The image is an animation, and only its first frame is in the file, because the format has one frame.
     case framesLost(frames: Int, ImageFormat)
+    /// The file has several pictures, such as the pages of a TIFF, of which only the first is read.
+    case picturesLost(count: Int, ImageFormat)
     /// The pixels are encoded with PQ or HLG, and are neither converted nor described by a profile.
     case notToneMapped(ImageFormat)
     /// The gain map of an HDR picture (Ultra HDR, ISO 21496-1) is not in the result, which shows it on every display as
@@ -105,7 +107,7 @@ public enum ImageWarning: Sendable, Equatable {
     /// Whether the result shows less than the file, other than after `noEndMark` and the like.
     public var isLoss: Bool {
         switch self {
-        case .animationLost, .framesLost, .notToneMapped, .endsWithoutBlock, .gainMapLost, .damaged: true
+        case .animationLost, .framesLost, .picturesLost, .notToneMapped, .endsWithoutBlock, .gainMapLost, .damaged: true
         case .noEndMark, .wrongChecksum, .impossibleSegmentLength: false
         }
     }
@@ -128,6 +130,8 @@ public enum ImageWarning: Sendable, Equatable {
         case .framesLost(let frames, let format):
             "the image is an animation of \(frames) frames; only the first is in the \(format.displayName) "
                 + "(GIF, WebP and AVIF keep all)"
+        case .picturesLost(let count, let format):
+            "the \(format.displayName) has \(count) pictures; only the first is read"
         case .notToneMapped(let format):
             "the \(format.displayName) is HDR (PQ or HLG), which is not converted: its colours come out pale"
         case .gainMapLost: "the picture has a gain map (Ultra HDR), which the result has not: it is not HDR"

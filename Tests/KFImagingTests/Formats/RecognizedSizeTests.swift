@@ -16,28 +16,6 @@ struct RecognizedSizeTests {
 
     private func box(_ kind: String, _ body: [UInt8]) -> [UInt8] { big(body.count + 8, 4) + Array(kind.utf8) + body }
 
-    private func tiff(isLittle: Bool, isBig: Bool, orientation: Int) -> [UInt8] {
-        func number(_ value: Int, _ count: Int) -> [UInt8] {
-            isLittle ? big(value, count).reversed() : big(value, count)
-        }
-        let long = isBig ? 8 : 4
-        var bytes = Array((isLittle ? "II" : "MM").utf8) + number(isBig ? 43 : 42, 2)
-        bytes += isBig ? number(8, 2) + number(0, 2) + number(16, 8) : number(8, 4)
-        bytes += number(4, isBig ? 8 : 2)
-        for (tag, type, value) in [(254, 4, 0), (256, 3, 640), (257, 4, 480), (274, 3, orientation)] {
-            let size = type == 3 ? 2 : 4
-            bytes += number(tag, 2) + number(type, 2) + number(1, long) + number(value, size)
-            bytes += [UInt8](repeating: 0, count: long - size)
-        }
-        return bytes + number(0, long)
-    }
-
-    @Test("A TIFF states it in its first directory", arguments: [true, false], [true, false])
-    func tiffs(isLittle: Bool, isBig: Bool) throws {
-        #expect(try size(tiff(isLittle: isLittle, isBig: isBig, orientation: 1)) == [640, 480])
-        #expect(try size(tiff(isLittle: isLittle, isBig: isBig, orientation: 6)) == [480, 640])
-    }
-
     @Test("JPEG 2000 states it in a box or in the codestream")
     func jpeg2000() throws {
         let header = box("jp2h", box("ihdr", big(480, 4) + big(640, 4) + [0, 3, 7, 7, 0, 0]))
@@ -104,16 +82,8 @@ struct RecognizedSizeTests {
 
     @Test("A header that is cut off states no size")
     func cut() throws {
-        let whole = tiff(isLittle: true, isBig: true, orientation: 6)
-        for count in 4..<whole.count - 40 { #expect(try size(Array(whole[..<count])) == nil) }
         for count in 0..<5 {
             #expect(Array([0xFF, 0x0A, 0x7C, 0x03, 0x40][..<count]).withRaw(RecognizedSize.jpegXL) == nil)
-        }
-        var random = SystemRandomNumberGenerator()
-        for _ in 0..<2000 {
-            var file = tiff(isLittle: true, isBig: false, orientation: 6)
-            file[.random(in: 4..<file.count, using: &random)] = .random(in: 0...255, using: &random)
-            _ = try size(file)
         }
     }
 }

@@ -56,11 +56,9 @@ struct StructureTests {
                     format: .gif, width: 4, height: 4, frames: 3, hasAlpha: true, colorModel: .indexed, bitDepth: 2))
     }
 
-    @Test(
-        "A format that is only recognised is named",
-        arguments: [("<svg/>", .svg), ("II*\0\u{08}\0\0\0", .tiff)] as [(String, ImageFormat)])
-    func recognised(_ text: String, _ format: ImageFormat) {
-        let bytes = Array(text.utf8)
+    @Test("A format that is only recognised is named")
+    func recognised() {
+        let (bytes, format) = (Array("<svg/>".utf8), ImageFormat.svg)
         let error = #expect(throws: ImagingError.unsupported(format, feature: "decoding")) {
             try ImageDecoder.decode(bytes)
         }

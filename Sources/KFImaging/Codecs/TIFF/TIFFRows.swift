@@ -1,0 +1,161 @@
+import CImageCodecs
+import Glibc
+
+/// Converts rows of a TIFF's samples to pixels.
+final class TIFFRows {
+    let format: PixelFormat
+    private let layout: TIFFLayout
+    private let width: Int
+    private let planes: Int
+    private let rowBytes: Int
+    /// Red, green and blue of 8 bits for each index of a palette.
+    private var palette: [UInt8] = []
+    private let inks: InkConverter?
+    /// The samples of a row, unpacked; the inks of a row behind them.
+    private let samples: UnsafeMutablePointer<UInt16>
+    private let colors: UnsafeMutablePointer<UInt8>
+
+    init(_ layout: TIFFLayout, _ picture: kf_tiff_picture, profile: [UInt8]?) throws(ImagingError) {
+        (self.layout, format) = (layout, layout.format)
+        (width, planes, rowBytes) = (Int(picture.width), Int(picture.planes), picture.row_bytes)
+        inks = layout.colors == .inks ? InkConverter(profile: profile) : nil
+        if layout.colors == .palette { palette = try TIFFRows.palette(picture) }
+        let count = width * Int(picture.samples)
+        samples = try Scratch.take(UInt16.self, count)
+        do throws(ImagingError) {
+            colors = try Scratch.take(UInt8.self, inks == nil ? 0 : width * 4)
+        } catch {
+            Scratch.give(samples)
+            throw error
+        }
+    }
+
+    deinit {
+        Scratch.give(samples)
+        Scratch.give(colors)
+    }
+
+    /// Entries have 16 bits. Old writers filled the lower 8 alone.
+    private static func palette(_ picture: kf_tiff_picture) throws(ImagingError) -> [UInt8] {
+        guard let red = picture.palette.0, let green = picture.palette.1, let blue = picture.palette.2 else {
+            throw .corrupt(.tiff, reason: "no palette")
+        }
+        let entries = (0..<1 << Int(picture.bits)).flatMap { [red[$0], green[$0], blue[$0]] }
+        let shift: UInt16 = entries.allSatisfy { $0 < 256 } ? 0 : 8
+        return entries.map { UInt8(truncatingIfNeeded: $0 >> shift) }
+    }
+
+    /// Converts a row, whose other planes follow at a distance of `planeBytes`.
+    func convert(_ row: UnsafePointer<UInt8>, planeBytes: Int, to output: UnsafeMutableRawPointer) {
+        if layout.colors == .converted { return convertRGBA(row, output.assumingMemoryBound(to: UInt8.self)) }
+        let isCopied = planes == 1 && layout.samples == format.channelCount && layout.alpha != .premultiplied
+        if isCopied, layout.bits == format.depth.rawValue,
+            layout.colors == .gray(isInverted: false) || layout.colors == .rgb
+        {
+            memcpy(output, row, rowBytes)
+            return
+        }
+        if planes == 1 {
+            unpack(row, count: width * layout.samples, step: 1, to: samples)
+        } else {
+            for plane in 0..<planes {
+                unpack(row + plane * planeBytes, count: width, step: planes, to: samples + plane)
+            }
+        }
+        switch layout.colors {
+        case .palette: look(output.assumingMemoryBound(to: UInt8.self))
+        case .inks: mix(output.assumingMemoryBound(to: UInt8.self))
+        case .gray, .rgb, .converted:
+            if format.depth == .eight {
+                scale(to: output.assumingMemoryBound(to: UInt8.self))
+            } else {
+                scale(to: output.assumingMemoryBound(to: UInt16.self))
+            }
+        }
+    }
+
+    /// Drops the alpha of libtiff's RGBA, which is opaque.
+    private func convertRGBA(_ row: UnsafePointer<UInt8>, _ output: UnsafeMutablePointer<UInt8>) {
+        for x in 0..<width {
+            for channel in 0..<3 { output[x * 3 + channel] = row[x * 4 + channel] }
+        }
+    }
+
+    /// Writes the samples of a plane, `step` elements apart.
+    private func unpack(_ row: UnsafePointer<UInt8>, count: Int, step: Int, to target: UnsafeMutablePointer<UInt16>) {
+        let bits = layout.bits
+        switch bits {
+        case 8: for index in 0..<count { target[index * step] = UInt16(row[index]) }
+        case 16:
+            UnsafeRawPointer(row).withMemoryRebound(to: UInt16.self, capacity: count) { words in
+                for index in 0..<count { target[index * step] = words[index] }
+            }
+        default:
+            var (held, left, next): (UInt32, Int, Int) = (0, 0, 0)
+            for index in 0..<count {
+                while left < bits {
+                    held = held << 8 | UInt32(row[next])
+                    next += 1
+                    left += 8
+                }
+                left -= bits
+                target[index * step] = UInt16(truncatingIfNeeded: held >> UInt32(left) & (1 << UInt32(bits) - 1))
+            }
+        }
+    }
+
+    /// A sample of `bits` at the full range of the output.
+    @inline(__always)
+    private func scaled(_ sample: UInt16, to most: UInt32) -> UInt32 {
+        let highest = UInt32(1) << UInt32(layout.bits) - 1
+        return highest == most ? UInt32(sample) : (UInt32(sample) * most + highest / 2) / highest
+    }
+
+    private func scale<Sample: FixedWidthInteger & UnsignedInteger>(to output: UnsafeMutablePointer<Sample>) {
+        let most = UInt32(Sample.max)
+        let (step, channels) = (layout.samples, format.channelCount)
+        let colors = channels - (format.hasAlpha ? 1 : 0)
+        let flip = layout.colors == .gray(isInverted: true) ? most : 0
+        for x in 0..<width {
+            let (input, pixel) = (samples + x * step, output + x * channels)
+            let alpha = format.hasAlpha ? scaled(input[colors], to: most) : most
+            for channel in 0..<colors {
+                var value = scaled(input[channel], to: most) ^ flip
+                if layout.alpha == .premultiplied, alpha < most {
+                    // The product of two samples of 16 bits fits, and the rounding does not add to it.
+                    value = alpha == 0 ? 0 : min(most, (value * most + alpha / 2) / alpha)
+                }
+                pixel[channel] = Sample(truncatingIfNeeded: value)
+            }
+            if format.hasAlpha { pixel[colors] = Sample(truncatingIfNeeded: alpha) }
+        }
+    }
+
+    private func look(_ output: UnsafeMutablePointer<UInt8>) {
+        let (step, channels) = (layout.samples, format.channelCount)
+        for x in 0..<width {
+            let (input, pixel) = (samples + x * step, output + x * channels)
+            let entry = Int(input[0]) * 3
+            let alpha = channels == 4 ? scaled(input[1], to: 255) : 255
+            for channel in 0..<3 {
+                var value = UInt32(palette[entry + channel])
+                if layout.alpha == .premultiplied, alpha < 255 {
+                    value = alpha == 0 ? 0 : min(255, (value * 255 + alpha / 2) / alpha)
+                }
+                pixel[channel] = UInt8(truncatingIfNeeded: value)
+            }
+            if channels == 4 { pixel[3] = UInt8(truncatingIfNeeded: alpha) }
+        }
+    }
+
+    /// In a TIFF, 0 is no ink.
+    private func mix(_ output: UnsafeMutablePointer<UInt8>) {
+        for x in 0..<width {
+            for ink in 0..<4 {
+                colors[x * 4 + ink] = UInt8(
+                    truncatingIfNeeded: 255 - scaled(samples[x * layout.samples + ink], to: 255))
+            }
+        }
+        inks?.convert(colors, to: output, width)
+    }
+}

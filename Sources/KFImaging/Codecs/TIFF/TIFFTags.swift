@@ -1,0 +1,85 @@
+/// The tags of the first directory of a TIFF or BigTIFF, and the number of directories.
+struct TIFFTags {
+    private let bytes: UnsafeRawBufferPointer
+    private let isLittle: Bool
+    private let isBig: Bool
+    private var entries: [Int: Entry] = [:]
+    /// The offset of the next directory; 0 for none, nil when the file ends before it.
+    private let next: Int?
+
+    private struct Entry {
+        let type, count: Int
+        /// The offset of the values.
+        let place: Int
+    }
+
+    /// The bytes of a value by its type, as far as they matter here: BYTE, SHORT, LONG, LONG8 and IFD8.
+    private static let sizes = [1: 1, 3: 2, 4: 4, 13: 4, 16: 8, 18: 8]
+
+    /// - Throws: `truncated` when the bytes do not reach to the directory.
+    init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+        let first = bytes.holds("II", at: 0)
+        self.init(bytes, isLittle: first, isBig: bytes.count > 3 && bytes[first ? 2 : 3] == 43, at: nil)
+        guard next != nil else { throw .truncated(.tiff) }
+    }
+
+    private init(_ bytes: UnsafeRawBufferPointer, isLittle: Bool, isBig: Bool, at offset: Int?) {
+        (self.bytes, self.isLittle, self.isBig) = (bytes, isLittle, isBig)
+        func number(_ size: Int, _ place: Int) -> Int? { bytes.tiffNumber(size, at: place, isLittle: isLittle) }
+        let link = isBig ? 8 : 4
+        guard let directory = offset ?? number(link, link), let count = number(isBig ? 8 : 2, directory) else {
+            next = nil
+            return
+        }
+        let (start, size) = (directory + (isBig ? 8 : 2), isBig ? 20 : 12)
+        for index in 0..<min(count, 4096) {
+            let entry = start + size * index
+            guard let tag = number(2, entry), let type = number(2, entry + 2), let count = number(link, entry + 4)
+            else { break }
+            let field = entry + 4 + link
+            let isInside = TIFFTags.sizes[type].map { count <= link / $0 } ?? false
+            guard let place = isInside ? field : number(link, field), entries[tag] == nil else { continue }
+            entries[tag] = Entry(type: type, count: count, place: place)
+        }
+        // A directory of more entries than there are bytes ends the file.
+        let end = start.addingReportingOverflow(size.multipliedReportingOverflow(by: min(count, 1 << 32)).partialValue)
+        next = end.overflow ? nil : number(link, end.partialValue)
+    }
+
+    /// The number of values that a tag states.
+    func count(_ tag: Int) -> Int { entries[tag]?.count ?? 0 }
+
+    /// The value of a tag at an index; nil for one that is missing, not a whole number, or behind the end of the file.
+    func value(_ tag: Int, _ index: Int = 0) -> Int? {
+        guard let entry = entries[tag], index < entry.count, let size = TIFFTags.sizes[entry.type] else { return nil }
+        return bytes.tiffNumber(size, at: entry.place + index * size, isLittle: isLittle)
+    }
+
+    /// The number of pages: directories that are neither a smaller copy of another page nor a mask, 65,535 at most.
+    var pages: Int {
+        var (directory, count): (TIFFTags, Int) = (self, 1)
+        var seen: Set<Int> = []
+        while let next = directory.next, next > 0, seen.count < 65_535, seen.insert(next).inserted {
+            directory = TIFFTags(bytes, isLittle: isLittle, isBig: isBig, at: next)
+            if directory.next != nil, directory.value(254) ?? 0 & 5 == 0 { count += 1 }
+        }
+        return count
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Nil for a number outside of the bytes, and for one that does not fit.
+    fileprivate func tiffNumber(_ size: Int, at offset: Int, isLittle: Bool) -> Int? {
+        switch size {
+        case 1: return offset >= 0 && offset < count ? Int(self[offset]) : nil
+        case 2: return isLittle ? littleEndian16(at: offset) : bigEndian16(at: offset)
+        case 4: return isLittle ? littleEndian32(at: offset) : bigEndian32(at: offset)
+        default:
+            guard isLittle else { return bigEndian64(at: offset) }
+            guard let low = littleEndian32(at: offset), let high = littleEndian32(at: offset + 4), high < 1 << 31 else {
+                return nil
+            }
+            return high << 32 | low
+        }
+    }
+}
