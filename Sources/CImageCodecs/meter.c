@@ -92,6 +92,18 @@ static int is_coder(int tasks, const char *thread) {
 /* The kernel's number of the clock of a thread (posix-timers.h): CPUCLOCK_SCHED for one thread. */
 static clockid_t clock_of(int32_t thread) { return (clockid_t)(~(uint32_t)thread << 3 | 6); }
 
+int64_t kf_ended_time(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    if (tasks == NULL) return 0;
+    int64_t time = now(CLOCK_PROCESS_CPUTIME_ID);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        int32_t thread = (int32_t)strtol(task->d_name, NULL, 10);
+        if (thread > 0) time -= now(clock_of(thread));
+    }
+    closedir(tasks);
+    return time;
+}
+
 size_t kf_coder_threads(kf_coder_thread *threads, size_t capacity) {
     DIR *tasks = opendir("/proc/self/task");
     if (tasks == NULL) return 0;

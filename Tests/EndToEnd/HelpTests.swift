@@ -129,7 +129,10 @@ extension EndToEnd {
             let rows = lines.dropFirst().prefix { !$0.isEmpty }
             #expect(rows.count == names.count)
             for name in names { #expect(rows.contains { $0.contains(" \(name) ") }, "\(name)") }
-            for library in ["libpng 1.", "libjpeg-turbo ", "giflib 5.", "libwebp 1.", "libavif "] {
+            for library in [
+                "libpng 1.", "libjpeg-turbo ", "giflib 5.", "libwebp 1.", "libavif ", "libheif 1.", "libjxl 0.",
+                "libtiff 4.",
+            ] {
                 #expect(rows.contains { $0.contains(library) }, "\(library)")
             }
             #expect(rows.contains { $0.hasPrefix("AVIF") && $0.contains(/\(dav1d [0-9.]+, aom [0-9.]+\)$/) })
@@ -171,9 +174,10 @@ extension EndToEnd {
         func longVersion() async throws {
             let result = try await kf.run("--version", "-v")
             let names = [
-                "commit", "SQLite", "libpng", "libjpeg-turbo", "giflib", "libwebp", "libavif", "zlib", "lcms2",
+                "commit", "SQLite", "libpng", "libjpeg-turbo", "giflib", "libwebp", "libavif", "libheif", "libjxl",
+                "libtiff",
             ]
-            for name in names + ["libcurl", "libarchive"] {
+            for name in names + ["zlib", "lcms2", "libcurl", "libarchive"] {
                 #expect(result.output.contains("\n\(name) "), "\(name): \(result)")
             }
             #expect(result.output.contains(/\nlibcurl +[78]\.[0-9.]+ \(.+\)\n/), "\(result)")

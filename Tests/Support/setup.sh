@@ -7,7 +7,8 @@ set -euo pipefail
 libraries=(libcurl4-openssl-dev libsqlite3-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libgif-dev
     liblcms2-dev libssl-dev zlib1g-dev libarchive-dev libavif-dev libtiff-dev libheif-dev libjxl-dev)
 programs=(nginx apache2-bin curl openssl sqlite3 strace libjpeg-turbo-progs webp binutils zsh fish mandoc man-db
-    python3 python3-botocore libavif-bin jq)
+    python3 python3-botocore libavif-bin libheif-examples
+    libjxl-tools jq)
 packages=("${libraries[@]}" "${programs[@]}" "$@")
 
 fail() {

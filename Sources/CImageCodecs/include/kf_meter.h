@@ -33,5 +33,7 @@ typedef struct {
 
 /* Lists these threads of the process, and returns their number, `capacity` at most. */
 size_t kf_coder_threads(kf_coder_thread *threads, size_t capacity);
+/* The processor time of all threads of the process that have ended: its own less that of the living. */
+int64_t kf_ended_time(void);
 
 #endif

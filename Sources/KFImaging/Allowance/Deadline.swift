@@ -64,24 +64,46 @@ extension Duration {
     }
 }
 
-/// Counts the processor time of the threads that dav1d and libaom start by themselves.
+/// Counts the processor time of the threads that libraries start by themselves.
+///
+/// Those of dav1d and libaom live as long as their coder, and have names. Those of libheif and libde265 have none, and end
+/// within the call, so that the time of all threads that have ended is theirs.
 ///
 /// Nothing tells which of these threads works for which picture. Calls at the same time share the time of all of them
 /// by the number of threads that each may use, as the kernel shares the processors. The threads that encode a still
 /// picture end within the call, and are not counted: no work on the image follows.
 final class CoderThreads: Sendable {
-    static let shared = CoderThreads()
+    static let shared = CoderThreads(haveEnded: false)
+    static let ended = CoderThreads(haveEnded: true)
+
+    private let haveEnded: Bool
+
+    private init(haveEnded: Bool) { self.haveEnded = haveEnded }
 
     private struct Times {
         /// The time of each thread when it was last read, by its number.
         var byThread: [Int32: Int64] = [:]
+        /// The time of the threads that have ended, when it was last read.
+        var ended: Int64 = 0
         /// The threads that the calls in progress may use.
         var inUse = 0
         /// The time that each of those threads has taken since the first call, in nanoseconds.
         var timePerThread = 0.0
 
         /// Shares the time since the last call of this function.
-        mutating func update() {
+        mutating func update(haveEnded: Bool) {
+            let time = haveEnded ? timeOfEnded() : timeOfCoders()
+            timePerThread += Double(time) / Double(max(1, inUse))
+        }
+
+        private mutating func timeOfEnded() -> Int64 {
+            let now = kf_ended_time()
+            defer { ended = now }
+            // The clocks are read one after the other, while the threads work.
+            return max(0, now - ended)
+        }
+
+        private mutating func timeOfCoders() -> Int64 {
             var (now, time): ([Int32: Int64], Int64) = ([:], 0)
             withUnsafeTemporaryAllocation(of: kf_coder_thread.self, capacity: 1024) { buffer in
                 for entry in buffer.prefix(kf_coder_threads(buffer.baseAddress, buffer.count)) {
@@ -92,7 +114,7 @@ final class CoderThreads: Sendable {
                 }
             }
             byThread = now
-            timePerThread += Double(time) / Double(max(1, inUse))
+            return time
         }
     }
 
@@ -102,14 +124,14 @@ final class CoderThreads: Sendable {
     func counting(_ threads: Int, _ call: () -> kf_status) -> kf_status {
         guard threads > 1, let deadline = Allowance.current?.deadline else { return call() }
         let start = times.withLock { times in
-            // Between the calls the threads wait.
-            if times.inUse > 0 { times.update() }
+            // Between the calls the coders' threads wait; any thread may end.
+            if haveEnded || times.inUse > 0 { times.update(haveEnded: haveEnded) }
             times.inUse += threads
             return times.timePerThread
         }
         let status = call()
         let time = times.withLock { times in
-            times.update()
+            times.update(haveEnded: haveEnded)
             times.inUse -= threads
             return times.timePerThread - start
         }

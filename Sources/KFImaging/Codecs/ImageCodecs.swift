@@ -4,7 +4,7 @@ import Synchronization
 public enum ImageCodecs {
     /// kf's own codecs, in the order in which they are tried on a file.
     static let own: [any ImageCodec] = [
-        PNGCodec(), JPEGCodec(), GIFCodec(), WebPCodec(), AVIFCodec(), RecognizedFormat.heic, RecognizedFormat.jpegXL,
+        PNGCodec(), JPEGCodec(), GIFCodec(), WebPCodec(), AVIFCodec(), HEICCodec(), JXLCodec(),
         BMPCodec(), TIFFCodec(), RecognizedFormat.jpeg2000, ICOCodec(), RecognizedFormat.svg,
     ]
 

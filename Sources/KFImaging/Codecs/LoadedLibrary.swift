@@ -26,7 +26,7 @@ struct LoadedLibrary: Sendable {
 
     /// Debian and Ubuntu number the package of libavif as the library: libavif.so.15 is in libavif15.
     static let avif = LoadedLibrary(
-        format: .avif, name: "libavif", packages: "libavif\(soNumber(kf_avif_library())) (Debian, Ubuntu) or libavif (Fedora)",
+        format: .avif, name: "libavif", packages: "\(package(kf_avif_library())) (Debian, Ubuntu) or libavif (Fedora)",
         load: { kf_avif_load() },
         version: {
             let said = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { text in
@@ -43,6 +43,19 @@ struct LoadedLibrary: Sendable {
             return "\(String(cString: kf_avif_version())) (\(coders.joined(separator: ", ")))"
         })
 
+    static let heic = LoadedLibrary(
+        format: .heic, name: "libheif", packages: "libheif1 (Debian, Ubuntu) or libheif (Fedora)",
+        load: { kf_heif_load() }, version: { String(cString: kf_heif_version()) })
+
+    /// Debian and Ubuntu number the package of libjxl as the library.
+    static let jxl = LoadedLibrary(
+        format: .jxl, name: "libjxl", packages: "\(package(kf_jxl_library())) (Debian, Ubuntu) or libjxl (Fedora)",
+        load: { kf_jxl_load() },
+        version: {
+            let version = kf_jxl_version()
+            return "\(version / 1_000_000).\(version / 1000 % 1000).\(version % 1000)"
+        })
+
     static let tiff = LoadedLibrary(
         format: .tiff, name: "libtiff", packages: "libtiff6 (Debian, Ubuntu) or libtiff (Fedora)",
         load: { kf_tiff_load() },
@@ -52,7 +65,9 @@ struct LoadedLibrary: Sendable {
             return line.split(separator: " ").last.map(String.init) ?? "unknown"
         })
 
-    private static func soNumber(_ file: UnsafePointer<CChar>?) -> Substring {
-        file.flatMap { String(cString: $0).split(separator: ".").last } ?? ""
+    /// The package that is named after a file: libavif15 of libavif.so.15, libjxl0.7 of libjxl.so.0.7.
+    private static func package(_ file: UnsafePointer<CChar>?) -> String {
+        let parts = file.map { String(cString: $0).split(separator: ".") } ?? []
+        return parts.prefix(1).joined() + parts.dropFirst(2).joined(separator: ".")
     }
 }

@@ -35,17 +35,6 @@ struct RecognizedFormat: ImageCodec {
         throw .unsupported(format, feature: "decoding")
     }
 
-    /// An AVIF file may state HEIC's general brands too, so that AVIF is tried first.
-    static let heic = RecognizedFormat(.heic, "HEIC", isAnimated: true, size: RecognizedSize.heic) {
-        $0.hasISOBrand(["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"])
-    }
-
-    /// A bare codestream, or the signature box of a container.
-    static let jpegXL = RecognizedFormat(.jxl, "JPEG XL", isAnimated: true, size: RecognizedSize.jpegXL) {
-        $0.bigEndian16(at: 0) == 0xFF0A
-            || $0.bigEndian32(at: 0) == 0x0C && $0.holds("JXL ", at: 4) && $0.bigEndian32(at: 8) == 0x0D0A_870A
-    }
-
     /// A file of boxes (JP2), or a bare codestream.
     static let jpeg2000 = RecognizedFormat(.jp2, "JPEG 2000", size: RecognizedSize.jpeg2000) {
         $0.bigEndian32(at: 0) == 0x0C && $0.holds("jP  ", at: 4) && $0.bigEndian32(at: 8) == 0x0D0A_870A

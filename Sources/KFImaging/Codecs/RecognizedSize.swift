@@ -20,42 +20,6 @@ enum RecognizedSize {
         return header.flatMap { size(bytes.bigEndian32(at: $0.lowerBound + 4), bytes.bigEndian32(at: $0.lowerBound)) }
     }
 
-    /// The properties of the primary item of HEIC, which are those of AVIF.
-    static func heic(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
-        // A file that breaks the format states no size; it is delivered all the same.
-        guard let meta = box("meta", bytes, 0..<bytes.count), let items = try? AVIFItems(bytes, meta: meta) else {
-            return nil
-        }
-        let (x, y) = items.properties.visible
-        return size(x.count, y.count, turned: items.properties.orientation.swapsSides)
-    }
-
-    /// The size header of JPEG XL's codestream, bare or in a container.
-    static func jpegXL(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
-        var start = 0
-        if bytes.bigEndian16(at: 0) != 0xFF0A {
-            let whole = box("jxlc", bytes, 0..<bytes.count)?.lowerBound
-            // The first part follows a number of 4 bytes.
-            guard let found = whole ?? box("jxlp", bytes, 0..<bytes.count).map({ $0.lowerBound + 4 }),
-                bytes.bigEndian16(at: found) == 0xFF0A
-            else { return nil }
-            start = found
-        }
-        var bits = Bits(bytes: bytes, position: (start + 2) * 8)
-        let isSmall = bits.read(1) == 1
-        func side() -> Int? {
-            if isSmall { return bits.read(5).map { ($0 + 1) * 8 } }
-            return bits.read(2).flatMap { bits.read([9, 13, 18, 30][$0]) }.map { $0 + 1 }
-        }
-        guard let height = side(), let ratio = bits.read(3) else { return nil }
-        let ratios = [(0, 0), (1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1)]
-        let width = ratio == 0 ? side() : height * ratios[ratio].0 / ratios[ratio].1
-        // Unless all of the metadata is as usual, more fields may follow, of which the orientation is the first.
-        let hasFields = bits.read(1) == 0 && bits.read(1) == 1
-        let orientation = hasFields ? bits.read(3) ?? 0 : 0
-        return size(width, height, turned: Orientation(orientation + 1).swapsSides)
-    }
-
     /// The attributes of SVG's root element: width and height in pixels, or the size of the view box. Other units need a
     /// renderer.
     static func svg(_ bytes: UnsafeRawBufferPointer) -> PixelSize? {
@@ -120,20 +84,5 @@ enum RecognizedSize {
         // The search ends at a broken box.
         _ = try? bytes.forEachBox(in: part) { if $0.kind == kind, found == nil { found = $0.body } }
         return found
-    }
-
-    /// Bits from the lowest of each byte on.
-    private struct Bits {
-        let bytes: UnsafeRawBufferPointer
-        var position: Int
-
-        mutating func read(_ count: Int) -> Int? {
-            guard position + count <= bytes.count * 8 else { return nil }
-            defer { position += count }
-            return (0..<count).reduce(0) { value, bit in
-                let place = position + bit
-                return value | Int(bytes[place / 8] >> UInt8(clamping: place % 8) & 1) << bit
-            }
-        }
     }
 }

@@ -64,6 +64,15 @@ struct FourCharacters: ExpressibleByStringLiteral, Hashable {
     }
 }
 
+extension FourCharacters: CustomStringConvertible {
+    /// The characters, with a question mark for each that is not printable ASCII.
+    var description: String {
+        withUnsafeBytes(of: word) { bytes in
+            String(decoding: bytes.map { (0x20..<0x7F).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+        }
+    }
+}
+
 extension [UInt8] {
     /// Calls `body` with the bytes in place; `withUnsafeBytes` does not keep the type of an error.
     func withRaw<Result, Failure: Error>(

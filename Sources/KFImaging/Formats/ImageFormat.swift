@@ -35,9 +35,9 @@ extension ImageFormat {
     public static var webp: ImageFormat { ImageFormat("webp") }
     /// Read and written, animations too, with 8 bits a sample or more. Needs libavif, which is loaded on first use.
     public static var avif: ImageFormat { ImageFormat("avif") }
-    /// Recognised only.
+    /// Read only: the primary picture. Needs libheif, which is loaded on first use.
     public static var heic: ImageFormat { ImageFormat("heic") }
-    /// JPEG XL; recognised only.
+    /// JPEG XL; read only, animations too. Needs libjxl, which is loaded on first use.
     public static var jxl: ImageFormat { ImageFormat("jxl") }
     /// Read only.
     public static var bmp: ImageFormat { ImageFormat("bmp") }

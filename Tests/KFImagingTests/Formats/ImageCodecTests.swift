@@ -176,14 +176,15 @@ struct ImageCodecTests {
         let second = try registered("twice")
         #expect(second.format.isEncodable)
         #expect(ImageFormat.allCases.filter { $0 == second.format }.count == 1)
-        let known = try registered("jxl")
-        #expect(known.format == .jxl && ImageFormat.jxl.isDecodable)
-        #expect(ImageFormat.allCases.filter { $0 == .jxl }.count == 1)
-        #expect(known.file(2, 2, greys: [1]).withRaw(ContentKind.sniff) == .image(.jxl))
-        #expect([0xFF, 0x0A, 0, 0].withRaw(ContentKind.sniff) == .image(.jxl))
+        let known = try registered("jp2")
+        #expect(known.format == .jp2 && ImageFormat.jp2.isDecodable)
+        #expect(ImageFormat.allCases.filter { $0 == .jp2 }.count == 1)
+        #expect(known.file(2, 2, greys: [1]).withRaw(ContentKind.sniff) == .image(.jp2))
+        #expect([0xFF, 0x4F, 0xFF, 0x51].withRaw(ContentKind.sniff) == .image(.jp2))
     }
 
     @Test("A codec for a built-in format is refused") func refusals() throws {
+        #expect(throws: ImagingError.codecRefused(.jxl, reason: "kf has its own")) { try registered("jxl") }
         #expect(throws: ImagingError.codecRefused(.png, reason: "kf has its own")) { try registered("png") }
         for (word, problem) in [
             ("jpg", "its file extension 'jpg' is that of JPEG"), ("bin", "'bin' cannot be its file extension"),

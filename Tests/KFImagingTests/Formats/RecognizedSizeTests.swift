@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Sizes of formats that are only recognised")
+@Suite("Sizes in headers")
 struct RecognizedSizeTests {
     private func size(_ bytes: [UInt8]) throws -> [Int]? {
         let found = try bytes.withRaw { (bytes) throws(ImagingError) in try ImageProbe.inspect(bytes) }
@@ -17,12 +17,14 @@ struct RecognizedSizeTests {
     private func box(_ kind: String, _ body: [UInt8]) -> [UInt8] { big(body.count + 8, 4) + Array(kind.utf8) + body }
 
     @Test("JPEG 2000 states it in a box or in the codestream")
-    func jpeg2000() throws {
+    func jpeg2000() {
+        // Another test registers a codec for the format.
+        func size(_ bytes: [UInt8]) -> [Int]? { bytes.withRaw(RecognizedSize.jpeg2000).map { [$0.width, $0.height] } }
         let header = box("jp2h", box("ihdr", big(480, 4) + big(640, 4) + [0, 3, 7, 7, 0, 0]))
         let signature = box("jP  ", [0x0D, 0x0A, 0x87, 0x0A])
-        #expect(try size(signature + box("ftyp", Array("jp2 \0\0\0\0jp2 ".utf8)) + header) == [640, 480])
+        #expect(size(signature + box("ftyp", Array("jp2 \0\0\0\0jp2 ".utf8)) + header) == [640, 480])
         let siz = [0xFF, 0x4F, 0xFF, 0x51, 0, 47, 0, 0] as [UInt8]
-        #expect(try size(siz + big(650, 4) + big(500, 4) + big(10, 4) + big(20, 4)) == [640, 480])
+        #expect(size(siz + big(650, 4) + big(500, 4) + big(10, 4) + big(20, 4)) == [640, 480])
     }
 
     @Test("HEIC states it in the properties of its primary item")
@@ -48,18 +50,17 @@ struct RecognizedSizeTests {
     }
 
     @Test("JPEG XL states it in its first bits")
-    func jpegXL() {
-        // Another test registers a codec for the format.
-        func size(_ bytes: [UInt8]) -> [Int]? { bytes.withRaw(RecognizedSize.jpegXL).map { [$0.width, $0.height] } }
+    func jpegXL() throws {
+        func size(_ bytes: [UInt8]) throws -> [Int] { [try bytes.probe().width, try bytes.probe().height] }
         let plain = [0xFF, 0x0A] + bits([(0, 1), (0, 2), (479, 9), (0, 3), (1, 2), (639, 13), (1, 1)])
-        #expect(size(plain) == [640, 480])
+        #expect(try size(plain) == [640, 480])
         let small = [0xFF, 0x0A] + bits([(1, 1), (7, 5), (3, 3), (1, 1)])
-        #expect(size(small) == [85, 64], "8 × 8 high, 4:3")
+        #expect(try size(small) == [85, 64], "8 × 8 high, 4:3")
         let turned = [0xFF, 0x0A] + bits([(0, 1), (0, 2), (479, 9), (3, 3), (0, 1), (1, 1), (5, 3)])
-        #expect(size(turned) == [480, 640])
+        #expect(try size(turned) == [480, 640])
         let signature = box("JXL ", [0x0D, 0x0A, 0x87, 0x0A]) + box("ftyp", Array("jxl \0\0\0\0jxl ".utf8))
-        #expect(size(signature + box("jxlc", plain)) == [640, 480])
-        #expect(size(signature + box("jxlp", big(0, 4) + plain)) == [640, 480])
+        #expect(try size(signature + box("jxlc", plain)) == [640, 480])
+        #expect(try size(signature + box("jxlp", big(0, 4) + plain)) == [640, 480])
     }
 
     @Test(
@@ -81,9 +82,27 @@ struct RecognizedSizeTests {
     func svg(text: String, expected: [Int]?) throws { #expect(try size(Array(text.utf8)) == expected) }
 
     @Test("A header that is cut off states no size")
-    func cut() throws {
+    func cut() {
         for count in 0..<5 {
-            #expect(Array([0xFF, 0x0A, 0x7C, 0x03, 0x40][..<count]).withRaw(RecognizedSize.jpegXL) == nil)
+            let bytes = Array([0xFF, 0x0A, 0x7C, 0x03, 0x40][..<count]) as [UInt8]
+            #expect(throws: ImagingError.self) { try bytes.probe() }
         }
+    }
+
+    @Test("JPEG XL states alpha, depth, colours and animation behind its size")
+    func jpegXLFields() throws {
+        let size = [(0, 1), (0, 2), (479, 9), (3, 3)]
+        // Fields follow: an orientation of 6 and an animation of 10 ticks a second, without end.
+        let extra = [(0, 1), (1, 1), (5, 3), (0, 1), (0, 1), (1, 1), (2, 2), (9, 10), (0, 2), (0, 2), (0, 1)]
+        // 12 bits, one extra channel as usual (alpha), no XYB, and grey in place of sRGB.
+        let rest = [(0, 1), (2, 2), (1, 1), (1, 2), (1, 1), (0, 1), (0, 1), (0, 1), (1, 2)]
+        let bytes = [0xFF, 0x0A] + bits(size + extra + rest)
+        let structure = try bytes.withRaw { (bytes) throws(ImagingError) in try JXLStructure(bytes) }
+        #expect(structure.isAnimation)
+        #expect(
+            structure.info
+                == ImageInfo(
+                    format: .jxl, width: 480, height: 640, hasAlpha: true, orientation: 6, colorModel: .gray,
+                    bitDepth: 12))
     }
 }

@@ -39,7 +39,7 @@ struct AVIFDecoder {
         let description = reader.description(picture.format)
         return try reader.read(picture, targets).map { (bitmap) throws(ImagingError) in
             var image = Image(try bitmap.oriented(orientation), sourceFormat: .avif, iccProfile: description.profile)
-            image.describe(description)
+            image.describe(description, .avif)
             return image
         }
     }
@@ -57,7 +57,7 @@ struct AVIFDecoder {
             try frames.add(reader.read(picture, [nil])[0], delay: picture.delay)
         }
         var image = try frames.image(.avif, loopCount: structure.loopCount)
-        image.describe(description)
+        image.describe(description, .avif)
         return image
     }
 
@@ -73,14 +73,5 @@ struct AVIFDecoder {
                 try reader.read(rows.base, bytesPerRow: rows.bytesPerRow, from: 0, count: 1)
             }
         }
-    }
-}
-
-extension Image {
-    /// Takes the metadata, and the code points of an HDR picture, which other formats lose.
-    fileprivate mutating func describe(_ description: AVIFReader.Description) {
-        metadata = description.metadata
-        codePoints = description.hdr
-        if codePoints != nil { warnings.append(.notToneMapped(.avif)) }
     }
 }

@@ -32,16 +32,18 @@ struct AVIFItems {
     private var alphaCells: [Int] = []
 
     /// - Throws: `corrupt` without a primary item.
-    init(_ bytes: UnsafeRawBufferPointer, meta: Range<Int>) throws(ImagingError) {
+    init(
+        _ bytes: UnsafeRawBufferPointer, meta: Range<Int>, of format: ImageFormat = .avif
+    ) throws(ImagingError) {
         self.bytes = bytes
-        let kinds: [FourCharacters] = ["pitm", "iloc", "iref", "idat", "ipco"]
+        let kinds: [FourCharacters] = ["pitm", "iloc", "iref", "idat", "ipco", "iinf"]
         try AVIFItems.forEachBox(bytes, meta) { box in
             guard box.kind == "ipma" || kinds.contains(box.kind) && boxes[box.kind] == nil else { return }
             boxes[box.kind, default: []].append(box.body)
         }
         var cursor = cursor("pitm")
         guard let version = cursor.readVersion()?.version, let primary = cursor.read(version == 0 ? 2 : 4) else {
-            throw .corrupt(.avif, reason: "no primary item")
+            throw .corrupt(format, reason: "no primary item")
         }
         self.primary = primary
         cells = try cells(of: primary)
@@ -68,7 +70,23 @@ struct AVIFItems {
         let alphaParts = alphaCells.isEmpty ? [alphas[primary]].compactMap(\.self) : alphaCells
         readLocations(
             pictures.union(alphas.values).union(alphaCells).union(described),
-            decoded: Set((cells.isEmpty ? [primary] : cells) + alphaParts))
+            decoded: properties.isAV1 ? Set((cells.isEmpty ? [primary] : cells) + alphaParts) : [])
+    }
+
+    /// The kind of the primary item, such as `hvc1` or `grid`; nil when the boxes do not state it.
+    var kind: FourCharacters? {
+        var cursor = cursor("iinf")
+        var found: FourCharacters?
+        guard let version = cursor.readVersion()?.version, cursor.skip(version == 0 ? 2 : 4) else { return nil }
+        // The search ends at a broken box.
+        _ = try? bytes.forEachBox(in: cursor.position..<cursor.end) { box in
+            var cursor = ISOCursor(bytes, box.body)
+            guard found == nil, box.kind == "infe", let version = cursor.readVersion()?.version, version >= 2,
+                cursor.read(version == 2 ? 2 : 4) == primary, cursor.skip(2)
+            else { return }
+            found = bytes.name(at: cursor.position)
+        }
+        return found
     }
 
     /// The items that an item is made of, in their order.

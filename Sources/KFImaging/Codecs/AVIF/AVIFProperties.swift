@@ -8,8 +8,9 @@ struct AVIFProperties {
     private(set) var samplesOfFour = 12
     /// Whether an auxiliary picture is alpha; nil if it does not state what it is.
     private(set) var isAlpha: Bool?
-    /// Whether an av1C property was read.
+    /// Whether the configuration of a decoder was read, and whether it is one of AV1.
     private(set) var hasConfiguration = false
+    private(set) var isAV1 = false
     /// The quarter turns of irot, anticlockwise.
     private var turns = 0
     /// The mode of imir: 0 exchanges top and bottom, 1 left and right.
@@ -29,6 +30,13 @@ struct AVIFProperties {
             bitDepth = flags & 0x40 == 0 ? 8 : flags & 0x20 == 0 ? 10 : 12
             isGray = flags & 0x10 != 0
             samplesOfFour = isGray ? 4 : flags & 0x08 == 0 ? 12 : flags & 0x04 == 0 ? 8 : 6
+            (hasConfiguration, isAV1) = (true, true)
+        case "hvcC":
+            // The idc of the chroma, and the depth of luma less 8, follow 16 bytes of profile and level.
+            guard cursor.skip(16), let chroma = cursor.read(1), let depth = cursor.read(1) else { return }
+            bitDepth = (depth & 7) + 8
+            isGray = chroma & 3 == 0
+            samplesOfFour = [4, 6, 8, 12][chroma & 3]
             hasConfiguration = true
         case "auxC", "auxi":
             isAlpha = AVIFProperties.alphaNames.contains { bytes.holds($0, at: box.body.lowerBound + 4) }
@@ -48,7 +56,7 @@ struct AVIFProperties {
     /// Takes depth and model from a cell of a grid, which has no configuration of its own.
     mutating func takeConfiguration(of cell: AVIFProperties) {
         (bitDepth, isGray, samplesOfFour) = (cell.bitDepth, cell.isGray, cell.samplesOfFour)
-        hasConfiguration = cell.hasConfiguration
+        (hasConfiguration, isAV1) = (cell.hasConfiguration, cell.isAV1)
     }
 
     /// MIAF demands the rotation before the mirroring, and that both replace the orientation of Exif.

@@ -8,14 +8,6 @@ struct AVIFReader: ~Copyable {
         let delay: Duration
     }
 
-    /// What libavif repeats with every picture of a file.
-    struct Description {
-        let profile: [UInt8]?
-        let metadata: ImageMetadata?
-        /// The code points of HDR without a profile.
-        let hdr: CodePoints?
-    }
-
     private let handle: CodecHandle
     /// The changed files that libavif reads in place of the original.
     private let files: [AVIFCopy?]
@@ -77,31 +69,14 @@ struct AVIFReader: ~Copyable {
                 ? .microseconds(Int64(clamping: min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero)
     }
 
-    /// Returns the description of the current picture.
-    func description(_ format: PixelFormat) -> Description {
-        func block(_ bytes: UnsafePointer<UInt8>?, _ length: Int) -> UnsafeRawBufferPointer? {
-            bytes.map { UnsafeRawBufferPointer(start: $0, count: length) }
-        }
-        let points = CodePoints(primaries: Int(facts.primaries), transfer: Int(facts.transfer))
-        let embedded = ICCProfile.fitting(block(facts.icc, facts.icc_length).map(Array.init), format)
-        return Description(
-            profile: embedded ?? AVIFReader.profile(points, format),
+    /// Returns the description of the current picture, which libavif repeats with every picture of a file.
+    func description(_ format: PixelFormat) -> PictureDescription {
+        PictureDescription(
+            format, CodePoints(primaries: Int(facts.primaries), transfer: Int(facts.transfer)),
+            icc: PictureDescription.block(facts.icc, facts.icc_length),
             metadata: ImageMetadata(
-                exif: block(facts.exif, facts.exif_length), xmp: block(facts.xmp, facts.xmp_length)),
-            hdr: embedded == nil && points.isHDR ? points : nil)
-    }
-
-    /// Returns the profile of a picture that states code points only; nil is sRGB.
-    ///
-    /// Code point 2 is unspecified, which counts as sRGB. So does the curve of BT.709 with its own primaries: encoders
-    /// of video state it for pictures that were made for display, and browsers show them as sRGB. PQ and HLG get no
-    /// profile, because an ICC profile of their range is useless to an sRGB picture.
-    private static func profile(_ stated: CodePoints, _ format: PixelFormat) -> [UInt8]? {
-        let points = CodePoints(
-            primaries: stated.primaries == 2 || format.isGray ? 1 : stated.primaries,
-            transfer: stated.transfer == 2 ? 13 : stated.transfer)
-        guard let space = points.space, space != .srgb, space != .bt709 else { return nil }
-        return space.profile(isGray: format.isGray)
+                exif: PictureDescription.block(facts.exif, facts.exif_length),
+                xmp: PictureDescription.block(facts.xmp, facts.xmp_length)))
     }
 
     /// Reads visible rows of the current picture.

@@ -1,18 +1,21 @@
 /// The animation of a moov box: the track of the colours, with or without one of alpha.
 struct AVIFTracks {
-    /// Nil without a track of AV1 pictures.
+    /// Nil without a track of pictures.
     private(set) var color: AVIFTrack?
     private(set) var alpha: AVIFTrack?
     /// The boxes of the tracks that the picture does not need, such as depth and sound.
     private(set) var others: [ISOBox]
 
-    init(_ bytes: UnsafeRawBufferPointer, moov: Range<Int>) throws(ImagingError) {
+    /// Reads the tracks whose pictures are `coded` in one of these ways.
+    init(
+        _ bytes: UnsafeRawBufferPointer, moov: Range<Int>, coded: [FourCharacters] = ["av01"]
+    ) throws(ImagingError) {
         var boxes: [ISOBox] = []
         var tracks: [(track: AVIFTrack, box: Int)] = []
         try bytes.forEachBox(in: moov) { (box) throws(ImagingError) in
             guard box.kind == "trak" else { return }
-            let track = try AVIFTrack(bytes, box.body)
-            if track.identifier != 0, track.isAV1, track.frames > 0 { tracks.append((track, boxes.count)) }
+            let track = try AVIFTrack(bytes, box.body, coded)
+            if track.identifier != 0, track.isCoded, track.frames > 0 { tracks.append((track, boxes.count)) }
             boxes.append(box)
         }
         others = boxes
@@ -43,7 +46,8 @@ struct AVIFTrack {
     private(set) var identifier = 0
     /// The identifier of the track that this one is auxiliary to; 0 for none.
     private(set) var master = 0
-    private(set) var isAV1 = false
+    /// Whether its pictures are coded as the reader asks for.
+    private(set) var isCoded = false
     private(set) var frames = 0
     /// Whether the file holds the bytes of all frames.
     private(set) var isComplete = true
@@ -53,13 +57,14 @@ struct AVIFTrack {
     private(set) var steps = 0
 
     private let bytes: UnsafeRawBufferPointer
+    private let coded: [FourCharacters]
     /// The duration of all plays; nil is unlimited.
     private var duration: Int?
     /// The boxes that state the places of the frames, by their kinds.
     private var tables: [FourCharacters: Range<Int>] = [:]
 
-    init(_ bytes: UnsafeRawBufferPointer, _ track: Range<Int>) throws(ImagingError) {
-        self.bytes = bytes
+    init(_ bytes: UnsafeRawBufferPointer, _ track: Range<Int>, _ coded: [FourCharacters]) throws(ImagingError) {
+        (self.bytes, self.coded) = (bytes, coded)
         var edits: Range<Int>?
         try read(track, &edits, depth: 0)
         if let edits { readEdits(edits) }
@@ -102,12 +107,12 @@ struct AVIFTrack {
         properties.size = PixelSize(width: width >> 16, height: height >> 16)
     }
 
-    /// Reads the first description of AV1 pictures. The properties follow 78 bytes of a visual sample entry.
+    /// Reads the first description of such pictures. The properties follow 78 bytes of a visual sample entry.
     private mutating func readDescription(_ body: Range<Int>) throws(ImagingError) {
         guard body.count >= 8 else { return }
         try bytes.forEachBox(in: body.lowerBound + 8..<body.upperBound) { (entry) throws(ImagingError) in
-            guard entry.kind == "av01", !isAV1 else { return }
-            isAV1 = true
+            guard coded.contains(entry.kind), !isCoded else { return }
+            isCoded = true
             guard entry.body.count >= 78 else { return }
             let size = properties.size
             try bytes.forEachBox(in: entry.body.lowerBound + 78..<entry.body.upperBound) { (box) in

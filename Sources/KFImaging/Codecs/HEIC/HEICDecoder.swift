@@ -1,0 +1,121 @@
+import CImageCodecs
+import Glibc
+
+/// Decodes the primary picture of a HEIC with libheif and libde265.
+///
+/// libheif decodes it in one call, which cannot be interrupted: the deadline is checked before, and between bands of rows
+/// as they are converted to RGB.
+struct HEICDecoder {
+    private let bytes: UnsafeRawBufferPointer
+    private let structure: HEICStructure
+
+    /// - Throws: `truncated`, `corrupt`, `unsupported`, and the errors of the limits.
+    init(_ bytes: UnsafeRawBufferPointer, _ limits: DecodeLimits) throws(ImagingError) {
+        (self.bytes, structure) = (bytes, try HEICStructure(bytes))
+        // clap may hide most of a picture, all of which is decoded.
+        try limits.check(structure.properties.size)
+        _ = try structure.check()
+        if let undecodable = structure.undecodable { throw .unsupported(.heic, feature: undecodable) }
+    }
+
+    /// Decodes the picture once for each request, in one pass over the bytes.
+    func decode(_ requests: [DecodeOptions]) throws(ImagingError) -> [Image] {
+        let reader = try HEICReader(bytes, structure)
+        let orientation = structure.properties.orientation
+        let targets = try DecodePlan.targets(
+            requests, source: reader.size, orientation: orientation, bytesPerPixel: reader.format.bytesPerPixel)
+        let description = reader.description
+        let pictures = structure.pictures
+        return try reader.read(targets).map { (bitmap) throws(ImagingError) in
+            var image = Image(try bitmap.oriented(orientation), sourceFormat: .heic, iccProfile: description.profile)
+            image.describe(description, .heic)
+            if pictures > 1 { image.warnings.append(.picturesLost(count: pictures, .heic)) }
+            return image
+        }
+    }
+
+    /// Decodes the picture, and converts one row: a conversion finds no damage, but may not be possible.
+    func check() throws(ImagingError) {
+        let reader = try HEICReader(bytes, structure)
+        var row = try Bitmap(uninitialized: reader.size.width, 1, reader.format)
+        try row.withUnsafeMutableRows { (rows) throws(ImagingError) in
+            try reader.read(rows.base, bytesPerRow: rows.bytesPerRow, from: 0, count: 1)
+        }
+    }
+}
+
+/// Holds the primary picture of a HEIC as libheif has decoded it, and converts its rows.
+struct HEICReader: ~Copyable {
+    let format: PixelFormat
+    private let handle: CodecHandle
+    private let facts: kf_heif_picture
+    private let visible: (x: Range<Int>, y: Range<Int>)
+    /// Counts the memory of libheif and libde265.
+    private let library: MemoryReservation
+
+    /// The bytes must stay in place for the lifetime of the reader.
+    init(_ bytes: UnsafeRawBufferPointer, _ structure: HEICStructure) throws(ImagingError) {
+        let library = try MemoryReservation(structure.libraryBytes)
+        try LoadedLibrary.heic.require()
+        try ImageCodecs.checkTime()
+        let coded = structure.properties.size
+        let handle = try CodecHandle(
+            kf_heif_reader_create(), .heic, bytes: coded.width * coded.height, message: kf_heif_reader_message,
+            destroy: kf_heif_reader_destroy)
+        // The cells of a grid are decoded side by side; libde265 decodes each by one thread of its own.
+        let threads = structure.isGrid ? min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 8) : 1
+        var facts = kf_heif_picture()
+        let data = bytes.bindMemory(to: UInt8.self)
+        let status = CoderThreads.ended.counting(threads + 1) {
+            kf_heif_reader_open(
+                handle.pointer, data.baseAddress, data.count, UInt32(clamping: max(coded.width, coded.height)),
+                UInt32(clamping: threads), &facts)
+        }
+        try handle.check(status)
+        try ImageCodecs.checkTime()
+        guard facts.width == coded.width, facts.height == coded.height else {
+            throw .corrupt(.heic, reason: "a picture whose size differs from its header")
+        }
+        guard let channels = PixelFormat.Channels(rawValue: Int(facts.channels)) else {
+            throw .unsupported(.heic, feature: "\(facts.channels) channels")
+        }
+        let format = PixelFormat(channels, facts.depth > 8 ? .sixteen : .eight)
+        guard format.hasAlpha == structure.hasAlpha else {
+            throw .unsupported(.heic, feature: "alpha that libheif reads in another way")
+        }
+        (self.format, self.library, self.facts) = (format, library, facts)
+        visible = structure.properties.visible
+        self.handle = handle
+    }
+
+    /// The size of the visible part.
+    var size: PixelSize { PixelSize(width: visible.x.count, height: visible.y.count) }
+
+    var description: PictureDescription {
+        PictureDescription(
+            format, CodePoints(primaries: Int(facts.primaries), transfer: Int(facts.transfer)),
+            icc: PictureDescription.block(facts.icc, facts.icc_length),
+            metadata: ImageMetadata(
+                exif: PictureDescription.block(facts.exif, facts.exif_length),
+                xmp: PictureDescription.block(facts.xmp, facts.xmp_length)))
+    }
+
+    /// Reads visible rows.
+    func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, from y: Int, count: Int) throws(ImagingError) {
+        try handle.check(
+            kf_heif_reader_rows(
+                handle.pointer, rows.assumingMemoryBound(to: UInt8.self), bytesPerRow,
+                UInt32(clamping: visible.x.lowerBound), UInt32(clamping: visible.x.count),
+                UInt32(clamping: visible.y.lowerBound + y), UInt32(clamping: count)))
+    }
+
+    /// Reads the visible rows once for each target.
+    func read(_ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
+        var rows = try RowTarget(size, format, targets: targets)
+        var y = 0
+        return try rows.fill { (base, bytesPerRow, count) throws(ImagingError) in
+            try read(base, bytesPerRow: bytesPerRow, from: y, count: count)
+            y += count
+        }
+    }
+}
