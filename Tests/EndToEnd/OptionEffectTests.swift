@@ -66,6 +66,7 @@ extension EndToEnd {
             "RunEndTests": ["grace"],
             "SrcsetTests": ["alt-column", "srcset", "srcset-sizes", "srcset-url", "widths"],
             "VariantCommandTests": ["variant"],
+            "ReadFormatTests": ["decoders"],
             "DamageWarningTests": ["lenient", "max-memory", "max-process-time"],
         ]
 

@@ -99,6 +99,7 @@ OPTIONS = {
     "--keep-metadata": switch("--keep-metadata"),
     "--strip-metadata": switch("--strip-metadata"),
     "--lenient": switch("--lenient"),
+    "--decoders": option("--decoders", most="png,jpeg,gif,webp,avif"),
     "--undecoded": option("--undecoded", copy="copy"),
     "--max-pixels": option("--max-pixels", few_spoils="100", many="10000"),
     "--max-memory": option("--max-memory", enough="64M"),

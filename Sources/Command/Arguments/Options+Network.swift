@@ -186,17 +186,19 @@ extension Options {
         help: "Leave out images whose longer side is more than N times the shorter one")
     static let formats = Option<Set<ImageFormat>?>(
         "formats", .network, value: ValueKind("FORMAT,...", of: { ImageFormat.allCases.map(\.rawValue) }),
-        .one(
-            ValueReader { (given) throws(UsageError) in
-                let words = { @Sendable in ImageFormat.allCases.map(\.rawValue) }
-                let reader = ValueReader.choice(words) { ImageFormat(rawValue: $0) }
-                var formats: Set<ImageFormat> = []
-                for part in given.text.split(separator: ",", omittingEmptySubsequences: false) {
-                    formats.insert(try reader.read(given.only(String(part))))
-                }
-                return formats
-            }),
+        .one(formatSet { ImageFormat.allCases.map(\.rawValue) }),
         help: "Leave out images of other formats, such as jpeg,png,webp")
+    /// Reads formats of some words, separated by commas.
+    static func formatSet(_ words: @escaping @Sendable () -> [String]) -> ValueReader<Set<ImageFormat>> {
+        ValueReader { (given) throws(UsageError) in
+            let reader = ValueReader.choice(words) { ImageFormat(rawValue: $0) }
+            var formats: Set<ImageFormat> = []
+            for part in given.text.split(separator: ",", omittingEmptySubsequences: false) {
+                formats.insert(try reader.read(given.only(String(part))))
+            }
+            return formats
+        }
+    }
     static let respectOptOut = Option<String?>(
         "respect-opt-out", .network, value: "AGENT", .one(.text(needs: "the name of an agent")), valueOptional: true,
         help: "Leave out images whose responses say noai, noindex or TDM-Reservation: 1; =AGENT: to it, too")

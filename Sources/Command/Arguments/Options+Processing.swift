@@ -5,7 +5,7 @@ extension Options {
     static let processing: [OptionSpec] = [
         variant.spec, widths.spec, process.spec, format.spec, quality.spec, speed.spec, background.spec, undecoded.spec,
         firstFrame.spec,
-        srgb.spec, keepMetadata.spec, stripMetadata.spec, lenient.spec, maxPixels.spec, maxMemory.spec,
+        srgb.spec, keepMetadata.spec, stripMetadata.spec, lenient.spec, decoders.spec, maxPixels.spec, maxMemory.spec,
         maxProcessTime.spec,
         scaleDown.spec,
     ]
@@ -101,6 +101,10 @@ extension Options {
     static let lenient = Option(
         "lenient", .processing, .flag,
         help: "Decode damaged JPEG, PNG and GIF as far as they go, with a warning; nothing of them is cached")
+    private static let decodableWords = { @Sendable in ImageFormat.allCases.filter(\.isDecodable).map(\.rawValue) }
+    static let decoders = Option<Set<ImageFormat>?>(
+        "decoders", .processing, value: ValueKind("FORMAT,...", of: decodableWords), .one(formatSet(decodableWords)),
+        help: "Decode these formats only, such as jpeg,png,webp; others are stored and delivered as received")
     static let maxPixels = Option<Int?>(
         "max-pixels", .processing, value: "N", .one(.integer(in: 1...Int.max)), byDefault: "100000000",
         help: "Refuse images with more pixels")

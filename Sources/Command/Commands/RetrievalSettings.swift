@@ -57,6 +57,7 @@ struct RetrievalSettings: Sendable {
         options.memoryCacheExpiration = store == .none ? nil : .expired
         options.onlyLoadFirstFrame = try arguments[Options.firstFrame]
         options.decodeLimits.toleratesDamage = try arguments[Options.lenient]
+        if let formats = try arguments[Options.decoders] { ImageCodecs.decode(only: formats) }
         if let pixels = try arguments[Options.maxPixels] { options.decodeLimits.maxPixels = pixels }
         if let bytes = try arguments[Options.maxMemory] {
             options.decodeLimits.maxMemory = bytes == 0 ? .max : Int(bytes)

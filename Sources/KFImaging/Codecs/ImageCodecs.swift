@@ -8,7 +8,7 @@ public enum ImageCodecs {
         BMPCodec(), TIFFCodec(), RecognizedFormat.jpeg2000, ICOCodec(), RecognizedFormat.svg,
     ]
 
-    /// All codecs, once the program has added one.
+    /// All codecs, once the program has added or turned off one.
     private static let table = Mutex<[any ImageCodec]>([])
     private static let isUsed = Atomic(false)
 
@@ -34,6 +34,19 @@ public enum ImageCodecs {
                 table[index] = codec
             } else {
                 table.append(codec)
+            }
+        }
+        isUsed.store(true, ordering: .releasing)
+    }
+
+    /// Decodes only these formats from now on, for the whole process: files of others are recognised, stored and delivered
+    /// as received, and written as before. Call it before the first image is fetched; a later call can only narrow the
+    /// choice.
+    public static func decode(only formats: Set<ImageFormat>) {
+        table.withLock { table in
+            if table.isEmpty { table = own }
+            table = table.map { codec in
+                codec.isDecodable && !formats.contains(codec.format) ? UndecodedFormat(codec) : codec
             }
         }
         isUsed.store(true, ordering: .releasing)

@@ -43,6 +43,9 @@ public enum ImagingError: Error, Sendable, Equatable {
         switch self {
         case .notAnImage(.html): "an HTML page, not an image"
         case .notAnImage: "not an image of a known format"
+        case .unsupported(let format, "decoding")
+        where ImageCodecs.own.contains { $0.format == format && $0.isDecodable }:
+            "decoding \(format.displayName) is turned off (--decoders)"
         case .unsupported(let format, "decoding"): "decoding \(format.displayName) is not supported"
         case .unsupported(let format, "encoding"): "encoding \(format.displayName) is not supported"
         case .unsupported(let format, let feature): "\(format.displayName) with \(feature) is not supported"
