@@ -4,7 +4,7 @@ import Glibc
 
 /// Which part of the reading side a run of the fuzzer drives: `KF_FUZZ_TARGET` names it, so that one build serves all.
 enum Target: String, CaseIterable {
-    case png, jpeg, gif, webp, avif, bmp, ico, probe, structure, metadata, lzw
+    case png, jpeg, gif, webp, avif, heic, jxl, bmp, tiff, ico, probe, structure, metadata, lzw
 
     static let current: Target = {
         guard let name = getenv("KF_FUZZ_TARGET"), let target = Target(rawValue: String(cString: name)) else {
@@ -22,7 +22,7 @@ enum Target: String, CaseIterable {
     /// False for what another target is for: the fuzzer then goes no further from there.
     func run(_ bytes: UnsafeRawBufferPointer) -> Bool {
         switch self {
-        case .png, .jpeg, .gif, .webp, .avif, .bmp, .ico:
+        case .png, .jpeg, .gif, .webp, .avif, .heic, .jxl, .bmp, .tiff, .ico:
             guard ContentKind.sniff(bytes) == .image(format) else { return false }
             decode(bytes)
         case .probe: attempt { () throws(ImagingError) in _ = try ImageProbe.probe(bytes, limits: Target.limits) }

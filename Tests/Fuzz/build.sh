@@ -5,7 +5,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 out=$root/.build/fuzz
-targets=(png jpeg gif webp avif bmp ico probe structure metadata lzw)
+targets=(png jpeg gif webp avif heic jxl bmp tiff ico probe structure metadata lzw)
 
 # Swift's own handler would take the crash away from libFuzzer's.
 export SWIFT_BACKTRACE=enable=no
