@@ -219,6 +219,7 @@ package typealias PrefetchSources = KFLists.PrefetchSources
 package typealias ProcessState = KFSystem.ProcessState
 package typealias ProcessorSyntax = KFImaging.ProcessorSyntax
 package typealias RawText = KFSystem.RawText
+package typealias RecordedRow = KFLists.RecordedRow
 package typealias RunTally = KFPipeline.RunTally
 package typealias SHA256 = KFStorage.SHA256
 package typealias SpanText = KFTerms.SpanText

@@ -62,12 +62,13 @@ struct FetchCommand: Sendable {
         let start = ContinuousClock.now
         var status = ExitStatus.success
         var counts = PrefetchProgress()
-        let exporter = FetchExporter(self, manager.cache)
         var next = 0
         // Cached images need neither threads nor the network. Most runs end after this loop.
-        while next < sources.count, !Terminal.isClosed, let outcome = cached(next, manager, exporter) {
-            counts.add(outcome)
-            status.raise(to: print(outcome))
+        while next < sources.count, !Terminal.isClosed, let (ending, key) = cached(next, manager) {
+            counts.add(ending, ending.error)
+            var row = row(sources[next].text)
+            row.key = key
+            status.raise(to: print(settings.rows(ending, row)))
             next += 1
         }
         var (progress, signals): (ProgressBar?, Interrupts?) = (nil, prepared)
@@ -137,9 +138,8 @@ struct FetchCommand: Sendable {
         return status
     }
 
-    /// Prints the outcome of a source, and returns the worst status.
-    private func print(_ outcome: PrefetchOutcome) -> ExitStatus {
-        let reports = reports(outcome)
+    /// Prints the rows of a source, and returns the worst status.
+    private func print(_ reports: [ItemReport]) -> ExitStatus {
         var status = ExitStatus.success
         func print(_ report: ItemReport, as subject: String?) {
             if let tags, let result = report.result { tags.note(result) }
@@ -169,32 +169,46 @@ struct FetchCommand: Sendable {
         RemoteCounts.field { $0.cache.remoteCounts },
     ]
 
-    /// The outcome of a source whose images are all cached, or that fails before it is asked; nil for any other.
+    /// The ending of a source whose images are all cached, or that fails before it is asked, and its key; nil for any
+    /// other.
     private func cached(
-        _ index: Int, _ manager: KingfisherManager, _ exporter: FetchExporter
-    ) -> PrefetchOutcome? {
-        let text = sources[index].text
-        guard text != SourceArgument.standardInput else { return nil }
+        _ index: Int, _ manager: KingfisherManager
+    ) -> (ending: PrefetchOutcome.Ending, key: String)? {
+        guard sources[index].text != SourceArgument.standardInput else { return nil }
         let source: Source
         // The prefetcher reports what is not a source.
         do throws(KingfisherError) { source = try sources[index].source(key: settings.key) } catch { return nil }
-        var item = PrefetchItem(index + 1, position: index + 1, text: text, source: .success(source))
+        let key = source.cacheKey(for: settings.options.request)
         do throws(KingfisherError) {
             let pin = try settings.lock?.pin(of: source)
-            var results: [RetrieveImageResult] = []
+            var results: [PrefetchResult] = []
             for options in settings.retrieved {
                 guard let result = try manager.retrieveCachedImage(with: source, options: options, pin: pin) else {
                     return nil
                 }
-                results.append(result)
+                results.append(PrefetchResult(.success(result)))
             }
-            if let first = results.first { settings.lock?.note(first) }
-            exporter.visit(&item, identity: "")
-            return exporter.export(
-                PrefetchOutcome(item: item, ending: .retrieved(results.map { PrefetchResult(.success($0)) })))
+            if case .success(let first)? = results.first?.image { settings.lock?.note(first) }
+            let claim = claim(source, index)
+            let copied = results.exported(isForgiven: true) { image, form throws(KingfisherError) in
+                try write(image, form, claim, manager.cache)
+            }
+            return (.retrieved(copied), key)
         } catch {
-            return PrefetchOutcome(item: item, ending: .failed(error))
+            return (.failed(error), key)
         }
+    }
+
+    private func row(_ text: String) -> ItemReport { ItemReport(source: text, name: SourceArgument.name(text)) }
+
+    /// Writes an image where the options say. Behind the images are their descriptions, which are not written.
+    fileprivate func write(
+        _ image: RetrieveImageResult, _ form: Int, _ claim: ImageExporter.Claim?, _ cache: ImageCache
+    ) throws(KingfisherError) -> ImageExporter.Copy? {
+        guard form < settings.variants.count else { return nil }
+        let copy = try destination.write(image, form: form, claim)
+        if copy == nil, image.isOfNoUse, let problem = try cache.diskProblemNow() { throw problem }
+        return copy
     }
 
     fileprivate func claim(_ source: Source, _ index: Int) -> ImageExporter.Claim? {
@@ -235,8 +249,8 @@ struct FetchCommand: Sendable {
             guard case .ended(let outcome, let progress) = event else { return }
             waiting[outcome.item.number] = outcome
             while !Terminal.isClosed, let outcome = waiting.removeValue(forKey: next) {
-                counts.add(outcome)
-                status.raise(to: print(outcome))
+                counts.add(outcome.ending, outcome.error)
+                status.raise(to: print(reports(outcome)))
                 next += 1
             }
             bar.update { figures in
@@ -283,7 +297,7 @@ struct FetchCommand: Sendable {
 
     private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
         let text = outcome.item.text
-        var reports = settings.rows(outcome, ItemReport(source: text, name: SourceArgument.name(text)))
+        var reports = settings.rows(outcome, row(text))
         for index in reports.indices where reports[index].error != nil {
             if let image = reports[index].result, image.isOfNoUse { reports[index].hint = "write it elsewhere with -o" }
             if text == SourceArgument.standardInput, reports[index].error?.reasonName == "notAnImage" {
@@ -299,7 +313,7 @@ private final class FetchExporter: PrefetchExporter {
     private let cache: ImageCache
     private let standIns: [RetrieveImageResult]
 
-    init(_ command: FetchCommand, _ cache: ImageCache, _ standIns: [RetrieveImageResult] = []) {
+    init(_ command: FetchCommand, _ cache: ImageCache, _ standIns: [RetrieveImageResult]) {
         self.command = command
         self.standIns = standIns
         self.cache = cache
@@ -317,10 +331,7 @@ private final class FetchExporter: PrefetchExporter {
     func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
         // The image is reported, stored or not.
         outcome.exported(isForgiven: true, standIns: standIns) { image, form throws(KingfisherError) in
-            guard form < command.settings.variants.count else { return nil }
-            let copy = try command.destination.write(image, form: form, outcome.item.claim)
-            if copy == nil, image.isOfNoUse, let problem = try cache.diskProblemNow() { throw problem }
-            return copy
+            try command.write(image, form, outcome.item.claim, cache)
         }
     }
 

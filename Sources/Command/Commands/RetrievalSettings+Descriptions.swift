@@ -8,7 +8,10 @@ extension RetrievalSettings {
     /// besides.
     var retrieved: [KingfisherOptions] {
         var retrieved = variants.map(\.options)
-        guard let level = DescriptionLevel(measures, placeholder) else { return retrieved }
+        // Most hits want no description, and do not pay for its level.
+        guard placeholder != nil || !measures.isEmpty, let level = DescriptionLevel(measures, placeholder) else {
+            return retrieved
+        }
         for variant in variants where variants.count + variant.picture == retrieved.count {
             var options = variant.options
             if variant.isWidth {
@@ -39,24 +42,29 @@ extension RetrievalSettings {
     /// The members and columns that descriptions add to a record.
     var describedNames: [String] { (placeholder == nil ? [] : ["placeholder"]) + measures.map(\.rawValue) }
 
-    /// Returns the rows of an item, one for each variant: `row` with what the outcome says of the image.
+    /// Returns the rows of a list's item.
     func rows(_ outcome: PrefetchOutcome, _ row: ItemReport) -> [ItemReport] {
         var row = row
         row.attempts = outcome.attempts
         row.key = outcome.item.cacheKey(for: options.request)
-        return variants.indices.map { variant in
+        row.isExported = outcome.item.isExported
+        return rows(outcome.ending, row, recorded: outcome.item.recordedRows)
+    }
+
+    /// Returns the rows of an item, one for each variant: `row` with what the ending says of the image, or what an earlier
+    /// run has recorded of it.
+    func rows(_ ending: PrefetchOutcome.Ending, _ row: ItemReport, recorded: [RecordedRow] = []) -> [ItemReport] {
+        variants.indices.map { variant in
             var report = row
             var description: DescribedValues?
             report.variant = variants[variant].name
             report.label = label(of: variant)
-            switch outcome.ending {
+            switch ending {
             case .failed(let error): report.error = error
             case .notTried: report.isNotTried = true
             case .skipped(let files):
-                report.isExported = outcome.item.isExported
                 if report.isExported {
-                    report.recorded = outcome.item.recordedRows[variant].text
-                    report.error = outcome.item.recordedRows[variant].error
+                    (report.recorded, report.error) = (recorded[variant].text, recorded[variant].error)
                 }
                 if files.indices.contains(variant) { report.cached = (files[variant].path, files[variant].facts) }
                 description = self.description(of: variant, in: files)

@@ -67,22 +67,34 @@ extension ImageExporter: PrefetchExporter {
 }
 
 extension PrefetchOutcome {
-    /// Returns the outcome with the places and errors of what `write` makes of each retrieved image. `write` returns nil
-    /// for an image that is not written to a file. With `isForgiven`, the error of storing an image is dropped before. The
-    /// image of `standIns` for its form takes the place of one that failed and is not pinned, which stays a failure.
+    /// Returns the outcome with the places and errors of what `write` makes of each retrieved image.
     package func exported(
         isForgiven: Bool = false, standIns: [RetrieveImageResult] = [],
         _ write: (RetrieveImageResult, _ form: Int) throws(KingfisherError) -> ImageExporter.Copy?
     ) -> PrefetchOutcome {
-        guard case .retrieved(var results) = ending else { return self }
+        guard case .retrieved(let results) = ending else { return self }
+        return PrefetchOutcome(
+            item: item,
+            ending: .retrieved(results.exported(isForgiven: isForgiven, standIns: isPinned ? [] : standIns, write)),
+            attempts: attempts, isPinned: isPinned, steps: steps)
+    }
+}
+
+extension [PrefetchResult] {
+    /// Returns the results with the places and errors of what `write` makes of each retrieved image. `write` returns nil
+    /// for an image that is not written to a file. With `isForgiven`, the error of storing an image is dropped before. The
+    /// image of `standIns` for its form takes the place of one that failed, which stays a failure.
+    package func exported(
+        isForgiven: Bool = false, standIns: [RetrieveImageResult] = [],
+        _ write: (RetrieveImageResult, _ form: Int) throws(KingfisherError) -> ImageExporter.Copy?
+    ) -> [PrefetchResult] {
+        var results = self
         for form in results.indices {
             let image: RetrieveImageResult
             switch results[form].image {
             case .success(let retrieved): image = retrieved
             case .failure(let error):
-                guard !isPinned, !error.isCancellation, !error.isLeftOut, standIns.indices.contains(form) else {
-                    continue
-                }
+                guard !error.isCancellation, !error.isLeftOut, standIns.indices.contains(form) else { continue }
                 image = standIns[form]
             }
             if isForgiven { results[form].problem = nil }
@@ -92,7 +104,6 @@ extension PrefetchOutcome {
                 results[form].problem = error
             }
         }
-        return PrefetchOutcome(
-            item: item, ending: .retrieved(results), attempts: attempts, isPinned: isPinned, steps: steps)
+        return results
     }
 }

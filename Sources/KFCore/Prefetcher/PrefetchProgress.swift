@@ -51,29 +51,33 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var finished: Int { skipped + failed + filtered + optedOut + duplicates + completed + cancelled + notTried }
 
     /// Counts the outcome of one item.
-    package mutating func add(_ outcome: PrefetchOutcome) {
+    mutating func add(_ outcome: PrefetchOutcome) {
+        add(outcome.ending, outcome.error, isExported: outcome.item.isExported)
+    }
+
+    package mutating func add(_ ending: PrefetchOutcome.Ending, _ error: KingfisherError?, isExported: Bool = false) {
         // A failed item may have copies: of other forms, of an image that was not stored, or in place of one that failed.
-        if case .retrieved(let results) = outcome.ending {
+        if case .retrieved(let results) = ending {
             for index in results.indices {
                 guard let copy = results[index].copy else { continue }
                 if copy.state == .written { (written, writtenBytes) = (written + 1, writtenBytes + copy.facts.bytes) }
                 if copy.state == .unchanged { unchanged += 1 }
             }
         }
-        if case .notTried = outcome.ending {
+        if case .notTried = ending {
             notTried += 1
-        } else if let error = outcome.error {
+        } else if let error {
             if error.isCancellation { return cancelled += 1 }
             if case .responseError(reason: .filtered) = error { return filtered += 1 }
             if case .responseError(reason: .duplicate) = error { return duplicates += 1 }
             if error.isLeftOut { return optedOut += 1 }
             failed += 1
             if error.isRemembered { remembered += 1 }
-        } else if case .retrieved(let results) = outcome.ending {
+        } else if case .retrieved(let results) = ending {
             add(results)
         } else {
             skipped += 1
-            if outcome.item.isExported { exported += 1 }
+            if isExported { exported += 1 }
         }
     }
 
@@ -211,21 +215,22 @@ public struct PrefetchOutcome: Sendable {
         self.ending = ending
         self.isPinned = isPinned
         (self.attempts, self.steps) = (attempts, steps)
-        error =
-            switch ending {
-            case .skipped: item.recordedRows.lazy.compactMap(\.error).first
-            case .notTried: .requestError(reason: .taskCancelled)
-            case .failed(let error): error
-            case .retrieved(let results): results.firstError
-            }
+        error = if case .skipped = ending { item.recordedRows.lazy.compactMap(\.error).first } else { ending.error }
     }
 }
 
-extension [PrefetchResult] {
-    /// By index: a copy of each result would retain all of its fields.
-    fileprivate var firstError: KingfisherError? {
-        for index in indices { if let error = self[index].error { return error } }
-        return nil
+extension PrefetchOutcome.Ending {
+    /// The first error; nil if all forms succeeded.
+    package var error: KingfisherError? {
+        switch self {
+        case .skipped: return nil
+        case .notTried: return .requestError(reason: .taskCancelled)
+        case .failed(let error): return error
+        case .retrieved(let results):
+            // By index: a copy of each result would retain all of its fields.
+            for index in results.indices { if let error = results[index].error { return error } }
+            return nil
+        }
     }
 }
 

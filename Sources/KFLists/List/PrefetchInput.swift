@@ -95,6 +95,8 @@ package final class PrefetchSources: PrefetchInput {
     }
 
     private func makeItem(_ number: Int, _ operand: Operand) -> PrefetchItem {
-        PrefetchItem(number, position: number - first + 1, text: operand.text, source: operand.source)
+        var item = PrefetchItem(.init(line: number, text: operand.text, source: operand.source))
+        (item.number, item.position) = (number, number - first + 1)
+        return item
     }
 }

@@ -57,12 +57,6 @@ public struct PrefetchItem: Sendable {
 
     init(_ facts: Facts) { shared = Shared(facts) }
 
-    /// Creates the item of a source that no list names.
-    package init(_ number: Int, position: Int, text: String, source: Result<Source, KingfisherError>) {
-        self.init(Facts(line: number, text: text, source: source))
-        (self.number, self.position) = (number, position)
-    }
-
     /// The greatest size of a record's columns in the results of all of its items, in bytes.
     private static let mostShared = 4 << 20
 }
