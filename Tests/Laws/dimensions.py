@@ -267,8 +267,8 @@ WORLD["then"] = {name: V(**(REMOTE if "push" in name else {})) for name in COMMA
 DIMENSIONS = {**WORLD, **OPTIONS}
 # What changes no image, no request and no file, or hardly any: the pairs of these come last.
 QUIET = {
-    "--annotations", "--background", "--base-url", "--color", "--create-dirs", "--deadline", "--first-frame", "--fsync",
-    "--http1.1", "--input-format", "--jobs",
+    "--annotations", "--background", "--base-url", "--color", "--create-dirs", "--deadline", "--decoders", "--first-frame",
+    "--fsync", "--http1.1", "--input-format", "--jobs",
     "--limit-rate", "--max-memory", "--max-per-host", "--max-process-time", "--max-time", "--ordered", "--progress", "--quality",
     "--quiet", "--rate", "--remote-wait", "--retry-delay", "--safe-names", "--speed", "--srcset-sizes",
     "--srcset-url", "--srgb", "--timeout", "--user-agent", "--verbose", "then"}
