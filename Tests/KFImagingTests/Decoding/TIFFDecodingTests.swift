@@ -27,6 +27,12 @@ struct TIFFDecodingTests {
         #expect(try samples(.init(size: size, bits: 1, photometric: 0, data: [0b1000_0000])) == [[0], [255]])
     }
 
+    @Test("A page without a depth has one bit")
+    func noDepth() throws {
+        let page = TIFFFile.Page(size: (4, 1), bits: 1, omitted: [258, 277], data: [0b1010_0000])
+        #expect(try samples(page) == [[255], [0], [255], [0]])
+    }
+
     @Test("Alpha becomes straight, whichever way the file has it")
     func alpha() throws {
         let data = [60, 30, 15, 120, 9, 9, 9, 0] as [UInt8]
@@ -69,7 +75,9 @@ struct TIFFDecodingTests {
         let page = TIFFFile.Page(size: (1, 1), data: [7])
         var copy = page
         copy.others = [254: [1]]
-        let bytes = TIFFFile(pages: [page, page, copy]).bytes
+        var second = page
+        second.others = [254: [2]]
+        let bytes = TIFFFile(pages: [page, second, copy]).bytes
         let image = try ImageDecoder.decode(bytes)
         #expect(image.bitmap[0, 0] == [7] && image.warnings == [.picturesLost(count: 2, .tiff)])
         #expect(image.warnings[0].message == "the TIFF has 2 pictures; only the first is read")

@@ -57,7 +57,7 @@ struct TIFFLayout {
             undecodable = sampleFormat == 3 ? "floating-point samples" : "signed or complex samples"
         } else if !(1...16).contains(bits) {
             undecodable = "\(bits) bits a sample"
-        } else if (1..<tags.count(258)).contains(where: { tags.value(258, $0) != tags.value(258) }) {
+        } else if (0..<min(tags.count(258), 1 << 16)).contains(where: { tags.value(258, $0) != tags.value(258) }) {
             undecodable = "samples of different depths"
         } else if photometric == 5, tags.value(332) ?? 1 != 1 || samples < 4 {
             undecodable = "inks other than CMYK"

@@ -38,7 +38,9 @@ struct TIFFTags {
             else { break }
             let field = entry + 4 + link
             let isInside = TIFFTags.sizes[type].map { count <= link / $0 } ?? false
-            guard let place = isInside ? field : number(link, field), entries[tag] == nil else { continue }
+            // No file is so long, and a smaller place cannot make a sum overflow.
+            guard let place = isInside ? field : number(link, field), place < 1 << 60, entries[tag] == nil
+            else { continue }
             entries[tag] = Entry(type: type, count: count, place: place)
         }
         // A directory of more entries than there are bytes ends the file.
@@ -59,9 +61,12 @@ struct TIFFTags {
     var pages: Int {
         var (directory, count): (TIFFTags, Int) = (self, 1)
         var seen: Set<Int> = []
-        while let next = directory.next, next > 0, seen.count < 65_535, seen.insert(next).inserted {
+        // Directories may overlap, so that their entries are counted, too.
+        var left = 1 << 17
+        while let next = directory.next, next > 0, left > 0, seen.count < 65_535, seen.insert(next).inserted {
             directory = TIFFTags(bytes, isLittle: isLittle, isBig: isBig, at: next)
-            if directory.next != nil, directory.value(254) ?? 0 & 5 == 0 { count += 1 }
+            left -= directory.entries.count
+            if directory.next != nil, (directory.value(254) ?? 0) & 5 == 0 { count += 1 }
         }
         return count
     }
