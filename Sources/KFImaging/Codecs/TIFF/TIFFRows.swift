@@ -92,6 +92,7 @@ final class TIFFRows {
             }
         default:
             var (held, left, next): (UInt32, Int, Int) = (0, 0, 0)
+            let mask: UInt32 = 1 << bits - 1
             for index in 0..<count {
                 while left < bits {
                     held = held << 8 | UInt32(row[next])
@@ -99,7 +100,7 @@ final class TIFFRows {
                     left += 8
                 }
                 left -= bits
-                target[index * step] = UInt16(truncatingIfNeeded: held >> UInt32(left) & (1 << UInt32(bits) - 1))
+                target[index * step] = UInt16(truncatingIfNeeded: held >> left & mask)
             }
         }
     }
@@ -107,12 +108,12 @@ final class TIFFRows {
     /// A sample of `bits` at the full range of the output.
     @inline(__always)
     private func scaled(_ sample: UInt16, to most: UInt32) -> UInt32 {
-        let highest = UInt32(1) << UInt32(layout.bits) - 1
-        return highest == most ? UInt32(sample) : (UInt32(sample) * most + highest / 2) / highest
+        let (highest, value): (UInt32, UInt32) = (1 << layout.bits - 1, UInt32(truncatingIfNeeded: sample))
+        return highest == most ? value : (value * most + highest / 2) / highest
     }
 
     private func scale<Sample: FixedWidthInteger & UnsignedInteger>(to output: UnsafeMutablePointer<Sample>) {
-        let most = UInt32(Sample.max)
+        let most = UInt32(clamping: Sample.max)
         let (step, channels) = (layout.samples, format.channelCount)
         let colors = channels - (format.hasAlpha ? 1 : 0)
         let flip = layout.colors == .gray(isInverted: true) ? most : 0
@@ -152,8 +153,8 @@ final class TIFFRows {
     private func mix(_ output: UnsafeMutablePointer<UInt8>) {
         for x in 0..<width {
             for ink in 0..<4 {
-                colors[x * 4 + ink] = UInt8(
-                    truncatingIfNeeded: 255 - scaled(samples[x * layout.samples + ink], to: 255))
+                let amount = scaled(samples[x * layout.samples + ink], to: 255)
+                colors[x * 4 + ink] = UInt8(truncatingIfNeeded: 255 - amount)
             }
         }
         inks?.convert(colors, to: output, width)
