@@ -161,7 +161,7 @@ static kf_status read_matrix(kf_heif_reader *reader) {
     reader->matrix.scale = fixed(scale);
     reader->matrix.offset = fixed(-low * scale);
     reader->matrix.middle = 1 << (depth - 1);
-    if (coefficients == 0) {
+    if (coefficients == 0 && !reader->is_rgb) {
         reader->is_rgb = 2;
         if (reader->shift_x != 0 || reader->shift_y != 0) return fail(reader, KF_UNSUPPORTED, "subsampled RGB");
         return KF_OK;
