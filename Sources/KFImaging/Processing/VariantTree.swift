@@ -28,29 +28,39 @@ package struct VariantTree: Sendable {
     }
 }
 
-/// A processor that decodes bytes directly to a size. Several of them can share one pass over the bytes.
-package protocol SizedDecoding: ImageProcessor {
-    /// Returns the size in pixels of the result for an image of this size.
-    func targetSize(width: Int, height: Int, scaleFactor: Double) -> PixelSize
+/// What the first step of a chain is given.
+package enum FirstInput: Sendable {
+    /// An image, which is decoded once for all steps that take one.
+    case image
+    /// An image decoded to the size that this returns, in a pass over the bytes that others share.
+    case sized(@Sendable (ImageInfo, ProcessingOptions) -> PixelSize)
+    /// The bytes: an image that was decoded for others would give another result.
+    case bytes
 }
 
-/// A processor that may decode bytes in a way of its own.
+/// A processor that decodes bytes in a way of its own.
 package protocol OwnDecoding: ImageProcessor {
-    /// Whether the result would differ if the processor took an image that was decoded for others.
-    var decodesAlone: Bool { get }
+    var ownInput: FirstInput { get }
 }
 
 extension ImageProcessor {
+    /// What the processor is given as the first step.
+    package var firstInput: FirstInput { (self as? any OwnDecoding)?.ownInput ?? .image }
+
     /// Returns the size in pixels to which the processor decodes an image with this header; nil if it decodes all pixels.
     package func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize? {
-        (self as? any SizedDecoding)?
-            .targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
+        if case .sized(let size) = firstInput { size(info, options) } else { nil }
     }
-
-    /// Whether the processor has to be given the bytes, if it is the first step.
-    package var needsBytes: Bool { (self as? any OwnDecoding)?.decodesAlone ?? false }
 }
 
-extension ResizingImageProcessor: SizedDecoding {}
+extension ResizingImageProcessor: OwnDecoding {
+    package var ownInput: FirstInput {
+        .sized { targetSize(width: $0.width, height: $0.height, scaleFactor: $1.scaleFactor) }
+    }
+}
 
-extension DownsamplingImageProcessor: SizedDecoding {}
+extension DownsamplingImageProcessor: OwnDecoding {
+    package var ownInput: FirstInput {
+        .sized { targetSize(width: $0.width, height: $0.height, scaleFactor: $1.scaleFactor) }
+    }
+}

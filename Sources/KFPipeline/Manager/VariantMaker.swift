@@ -45,17 +45,22 @@ struct VariantMaker: Sendable {
 
     private func make() -> [Result<ProcessedImage, KingfisherError>] {
         let tree = VariantTree(retrievals.map(\.options.processor))
-        let sized = tree.roots.filter { $0.processor is any SizedDecoding }
-        let alone = tree.roots.filter { $0.processor.needsBytes }
-        let others = tree.roots.filter { !($0.processor is any SizedDecoding || $0.processor.needsBytes) }
+        var (sized, alone, others): ([VariantTree.Node], [VariantTree.Node], [VariantTree.Node]) = ([], [], [])
+        for root in tree.roots {
+            switch root.processor.firstInput {
+            case .image: others.append(root)
+            case .sized: sized.append(root)
+            case .bytes: alone.append(root)
+            }
+        }
         var works: [@Sendable () -> [Made]] = []
         do throws(ImagingError) {
             works = try passes(over: sized).map { pass in { @Sendable in decode(pass) } }
         } catch {
-            works = [{ sized.flatMap { failures(of: $0, error) } }]
+            works = [{ [sized] in sized.flatMap { failures(of: $0, error) } }]
         }
         works += alone.map { root in { @Sendable in run(root, .data(bytes), .zero) } }
-        if !others.isEmpty { works.append { decodeWhole(for: others) } }
+        if !others.isEmpty { works.append { [others] in decodeWhole(for: others) } }
         let made = inParallel(works)
         return retrievals.indices.map { index in
             made.first { $0.index == index }?.result

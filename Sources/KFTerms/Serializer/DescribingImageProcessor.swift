@@ -19,14 +19,16 @@ package struct DescribingImageProcessor: ImageProcessor, OwnDecoding {
     }
 
     /// The lower levels decode a JPEG at a reduced size.
-    package var decodesAlone: Bool { level < .color }
+    private var reduces: Bool { level < .color }
+
+    package var ownInput: FirstInput { reduces ? .bytes : .image }
 
     package func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
         var decode = options.decode
         decode.firstFrameOnly = true
         var source: PixelSize?
         let minimum = { (info: ImageInfo) -> PixelSize? in
-            guard info.format == .jpeg, decodesAlone else { return nil }
+            guard info.format == .jpeg, reduces else { return nil }
             let size = PixelSize(width: info.width, height: info.height)
             source = size
             return level == .dhash ? LumaSketch.enoughToHash : LumaSketch.enoughToMeasure(size)
