@@ -248,7 +248,7 @@ struct RetrievalSettings: Sendable {
         }
     }
 
-    /// What the prefetchers of both commands have in common.
+    /// The settings that the prefetchers of both commands share.
     var prefetching: ImagePrefetcher.Configuration {
         var configuration = ImagePrefetcher.Configuration()
         configuration.maxConcurrentDownloads = jobs

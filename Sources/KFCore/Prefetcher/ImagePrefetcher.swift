@@ -35,7 +35,7 @@ public final class ImagePrefetcher: Sendable {
         package var fillsCache = true
         /// The exporter that writes a copy of every image; nil writes none. It serves one run.
         public var exporter: (any PrefetchExporter)?
-        /// What drops duplicates before they are exported; nil exports them.
+        /// The sieve that drops duplicates before they are exported; nil exports them.
         package var sieve: DuplicateSieve?
         /// The lock that the images must match; nil for none. It serves one run, whose program calls
         /// ``LockedRun/finish(isWhole:)`` at the end.

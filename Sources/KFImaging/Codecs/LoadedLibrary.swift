@@ -5,7 +5,7 @@ struct LoadedLibrary: Sendable {
     let format: ImageFormat
     /// The name of the library, such as `libtiff`.
     let name: String
-    /// What to install when it is missing.
+    /// The packages to install when it is missing.
     let packages: String
     /// Loads it; nil, or the reason why it cannot be used.
     private let load: @Sendable () -> UnsafePointer<CChar>?

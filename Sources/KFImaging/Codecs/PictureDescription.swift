@@ -1,4 +1,4 @@
-/// What a file says of its pixels and of itself beside them.
+/// The colour profile and the metadata that a file states for its pixels.
 struct PictureDescription {
     /// The profile that is embedded, or one of the code points; nil is sRGB.
     let profile: [UInt8]?

@@ -9,7 +9,7 @@ import KFTerms
 ///
 /// Outcomes wait for those before them. An image is compared with the ones that are kept, of which each takes some 80 bytes.
 package struct DuplicateSieve: Sendable {
-    /// What an image is compared by.
+    /// The values by which an image is compared with others.
     package struct Fingerprint: Sendable {
         /// The first 64 bits of the original's SHA-256; nil if it is not known.
         let content: UInt64?

@@ -5,7 +5,7 @@ struct HEICStructure: FileStructure {
     /// The pictures of a sequence beside the primary one; 1 without a sequence.
     private(set) var pictures = 1
     private(set) var isGrid = false
-    /// What kf does not decode; nil for a picture that it decodes.
+    /// The feature for which kf does not decode the picture; nil for one that it decodes.
     private(set) var undecodable: String?
     private var isComplete: Bool
 
@@ -45,7 +45,7 @@ struct HEICStructure: FileStructure {
         if properties.size.width == 0 || properties.size.height == 0 { throw .corrupt(.heic, reason: "no size") }
     }
 
-    /// What libheif decodes: HEVC, AV1, and what it makes of other pictures.
+    /// The kinds of pictures that libheif decodes: HEVC, AV1, and those that it composes of other pictures.
     private static let kinds: Set<FourCharacters> = ["hvc1", "av01", "grid", "iden", "iovl"]
 
     var info: ImageInfo {
@@ -67,7 +67,7 @@ struct HEICStructure: FileStructure {
         let bytesPerSample = properties.bitDepth > 8 ? 2 : 1
         let color = properties.samplesOfFour * bytesPerSample * pixels / 4
         let alpha = hasAlpha ? bytesPerSample * pixels : 0
-        // Of a grid, libde265 holds some cells at a time.
+        // libde265 holds only some cells of a grid at a time.
         return (color + alpha) * (isGrid ? 1 : 2) + pixels + (8 << 20)
     }
 }

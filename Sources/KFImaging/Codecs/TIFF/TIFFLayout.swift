@@ -17,7 +17,7 @@ struct TIFFLayout {
     let samples: Int
     let colors: Colors
     let alpha: Alpha?
-    /// What kf does not decode in the page; nil for a page that it decodes.
+    /// The feature of the page for which kf does not decode it; nil for a page that it decodes.
     let undecodable: String?
 
     private static let compressions = [
