@@ -167,7 +167,8 @@ extension ImageJob {
                 if waits { Turn.run { giveUp(failure, &$0) } }
             }
         }
-        retrieval.originals.submit([[kept]], urgent: waits)
+        // Stored with the turn, when the work has left the table: a call that follows the store cannot join that work.
+        turn.store([kept], urgent: waits)
         if !waits { giveUp(failure, &turn) }
     }
 
