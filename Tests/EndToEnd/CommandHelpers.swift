@@ -35,6 +35,16 @@ extension KFCommand {
         return with(["LD_LIBRARY_PATH": home.path("lib").path])
     }
 
+    /// The command for other users, to whom the checkout may be closed: its home is open to them, and holds a copy of the
+    /// binary.
+    func openToAll() throws -> KFCommand {
+        var open = self
+        open.binary = home.path("kf")
+        try FileManager.default.copyItem(at: binary, to: open.binary)
+        for path in [home.url.path, open.binary.path] { try #require(chmod(path, 0o777) == 0) }
+        return open
+    }
+
     /// Runs the command as the last words of another program's arguments.
     func run(
         _ arguments: [String], under program: String, _ words: String..., input: Data = Data()

@@ -28,8 +28,7 @@ extension EndToEnd {
         private func fetch(
             _ image: String, from directory: String, as user: Int, umask: String = "002", _ options: String...
         ) async throws -> (item: ItemReport, errors: String) {
-            let kf = try KFCommand()
-            #expect(chmod(kf.home.url.path, 0o777) == 0)
+            let kf = try KFCommand().openToAll()
             let arguments = ["fetch", "--json", origin.url(image), "--remote", "file://\(directory)"] + options
             let result = try await kf.run(
                 arguments, under: "setpriv", "--reuid", "\(user)", "--regid", "\(user)", "--groups", "\(Self.group)",

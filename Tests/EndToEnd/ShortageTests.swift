@@ -41,8 +41,8 @@ extension EndToEnd {
             // Root has no such limit.
             let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
             let prefix = geteuid() == 0 ? ["setpriv"] + user : []
-            let words = prefix + ["prlimit", "--nproc=1", kf.binary.path, "fetch", "http://127.0.0.1:1/a.png"]
-            #expect(chmod(kf.home.url.path, 0o777) == 0)
+            let binary = try kf.openToAll().binary.path
+            let words = prefix + ["prlimit", "--nproc=1", binary, "fetch", "http://127.0.0.1:1/a.png"]
             return try RunningCommand(
                 words[0], Array(words.dropFirst()), environment: kf.environment, directory: kf.home.url)
         }
