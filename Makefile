@@ -103,7 +103,7 @@ demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 PARTS := codecs engine growth library storage
 bench: build ## Measure beside curl, vips and others (BENCH=prefetch, hit, ..., scaling, codecs, ...; BENCH_JSON=FILE; RUNS=N)
 ifeq ($(filter $(PARTS) scaling,$(BENCH)),)
-	@Tests/Support/setup.sh python3 python3-pil python3-numpy strace valgrind e2fsprogs
+	@Tests/Support/setup.sh python3 python3-pil python3-numpy strace valgrind binutils e2fsprogs
 	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(if $(BENCH_JSON),--json "$(BENCH_JSON)") \
 		$(if $(RUNS),--runs $(RUNS)) $(BENCH)
 endif

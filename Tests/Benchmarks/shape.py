@@ -5,9 +5,7 @@ usage: shape.py [--kf BINARY]    with a release binary, also what one cache miss
 """
 
 import argparse
-import collections
 import re
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -19,7 +17,6 @@ SOURCES = ROOT / "Sources"
 END_OF_A_STAGE = ("take", "finish", "land", "settle")  # words that say nothing of which stage ends
 MANY = 300
 FIXTURE = ROOT / "Fixtures/jpeg/grey-progressive.jpg"
-CALLED = re.compile(r"calls=(\d+)")
 # What the runtime of Swift is asked for, by the symbol. The linker keeps one of equal functions.
 ASKED = {
     "objects of Swift": ("swift_allocObject",),
@@ -68,30 +65,11 @@ def shape():
 
 def asked(kf, cache, list_, scratch):
     """The calls of each function in a prefetch, and its instructions."""
-    report = scratch / "callgrind.out"
-    command = callgrind.plain((kf, "prefetch", "-q", "--cache-dir", cache, list_), scratch)
-    subprocess.run(
-        ("valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={report}", *command),
-        env={"LD_PRELOAD": str(callgrind.preloaded()), "PATH": "/usr/bin:/bin"},
-        check=True,
+    trace = callgrind.trace((kf, "prefetch", "-q", "--cache-dir", cache, list_), {"PATH": "/usr/bin:/bin"}, scratch)
+    # Callgrind has no instructions of the processor for SHA-256.
+    return trace.calls, sum(
+        count for place, count in trace.executed.items() if not trace.symbols[place].startswith("sha256_block")
     )
-    calls, names, instructions, running, called, is_call = collections.Counter(), {}, 0, "", None, False
-    for line in report.read_text(errors="replace").splitlines():
-        if line.startswith("cfn="):
-            number, name = re.match(r"cfn=\((\d+)\)(?: (.*))?", line).groups()
-            names[number] = name or names.get(number)
-            called = names[number]
-        elif line.startswith("fn="):
-            number, name = re.match(r"fn=\((\d+)\)(?: (.*))?", line).groups()
-            names[number] = running = name or names.get(number)
-        elif found := CALLED.match(line):
-            calls[called] += int(found.group(1))
-            is_call = True
-        elif line and line[0] in "0123456789+-*":
-            # Callgrind has no instructions of the processor for SHA-256.
-            instructions += 0 if is_call or running.startswith("sha256_block") else int(line.split()[1])
-            is_call = False
-    return calls, instructions
 
 
 def miss(kf):

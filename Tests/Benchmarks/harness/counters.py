@@ -15,6 +15,7 @@ PROBES = {
     "perf": ("stat", "-o", "/dev/null", "-e", ",".join(PERF_EVENTS)),
     "strace": ("-c", "-o", "/dev/null"),
     "valgrind": ("-q", "--tool=none"),
+    "objdump": ("--version",),
 }
 
 

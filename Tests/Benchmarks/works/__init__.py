@@ -1,6 +1,6 @@
 """The works that kf is measured by: each a function that takes a `Bench` and gives results."""
 
-from . import cached, clean, dns, downloaders, hosts, instructions, large_body, many, measures, memory, photos
+from . import cached, caches, clean, dns, downloaders, hosts, instructions, large_body, many, measures, memory, photos
 from . import prefetch, processing, remote, site
 
 WORKS = {
@@ -8,6 +8,7 @@ WORKS = {
     "prefetch-http1": prefetch.http1,
     "prefetch-http2": prefetch.http2,
     "prefetch-instructions": instructions.instructions,
+    "prefetch-caches": caches.caches,
     "prefetch-calls": prefetch.calls,
     "prefetch-memory": memory.memory,
     "prefetch-photos": processing.processing,
