@@ -118,6 +118,22 @@ CURLcode kf_easy_set_string(CURL *easy, CURLoption option, const char *value) {
     return lib.curl_easy_setopt(easy, option, value);
 }
 
+CURLU *kf_parts_new(void) { return lib.curl_url(); }
+void kf_parts_free(CURLU *parts) { lib.curl_url_cleanup(parts); }
+
+bool kf_parts_set(CURLU *parts, const char *url, size_t path, bool same_origin) {
+    const char *target = url + path, *query = strchr(target, '?');
+    // The parser of a whole URL takes dots out of a path; a part that is set gets its percent codes in lower case.
+    if (strstr(target, "/.") || strchr(target, '%') || (query && !query[1])) return false;
+    if (!same_origin) return !lib.curl_url_set(parts, CURLUPART_URL, url, 0);
+    char *copy = query ? strndup(target, (size_t)(query - target)) : NULL;
+    if (query && !copy) return false;
+    CURLUcode code = lib.curl_url_set(parts, CURLUPART_PATH, copy ? copy : target, 0);
+    if (!code) code = lib.curl_url_set(parts, CURLUPART_QUERY, query ? query + 1 : NULL, 0);
+    free(copy);
+    return !code;
+}
+
 CURLcode kf_easy_set_pointer(CURL *easy, CURLoption option, void *value) {
     return lib.curl_easy_setopt(easy, option, value);
 }

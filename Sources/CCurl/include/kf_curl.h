@@ -31,6 +31,15 @@ CURLcode kf_easy_set_pointer(CURL *easy, CURLoption option, void *value);
 
 CURLcode kf_easy_set_size(CURL *easy, CURLoption option, int64_t value);
 
+/// A URL in parts, for CURLOPT_CURLU: libcurl then neither parses it nor puts it together again, which takes a fifth of the
+/// instructions that a small file costs it.
+CURLU *kf_parts_new(void);
+void kf_parts_free(CURLU *parts);
+/// Sets the parts of an http or https URL without user info and fragment, whose path begins at that byte. With `same_origin`
+/// the parts have its scheme, host and port already. Returns false if libcurl has to parse the URL; the parts may have
+/// changed.
+bool kf_parts_set(CURLU *parts, const char *url, size_t path, bool same_origin);
+
 typedef size_t (*kf_bytes_fn)(char *bytes, size_t one, size_t count, void *context);
 typedef curl_socket_t (*kf_socket_fn)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 typedef int (*kf_prerequest_fn)(void *context, char *remote, char *local, int remote_port, int local_port);

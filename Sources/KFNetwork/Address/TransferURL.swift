@@ -10,7 +10,7 @@ struct TransferURL: Equatable {
     var bare: String
     var origin: Origin
     /// The offset of the path if `plainOrigin` can parse the URL, else 0.
-    private var plainLength = 0
+    private(set) var plainLength = 0
 
     /// Parses a URL of any scheme; libcurl must be loaded. Faster if a `neighbour` in the list has the same origin.
     init(

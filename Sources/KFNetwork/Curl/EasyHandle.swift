@@ -15,6 +15,11 @@ final class EasyHandle {
     private var head: RequestHead?
     private let connections: Connections
     private var share: Share?
+    /// The parts of a URL of `partsOrigin`.
+    private var parts: OpaquePointer?
+    private var partsOrigin: Origin?
+    /// Whether the parts are the URL of the next transfer.
+    private var usesParts = false
     /// Whether options are set that apply to the present transfer only.
     private var hasMarks = false
     /// The transfer that the callbacks serve.
@@ -33,6 +38,7 @@ final class EasyHandle {
 
     deinit {
         kf_easy_free(pointer)
+        if let parts { kf_parts_free(parts) }
         kf_list_free(headerList)
         errorText.deallocate()
         certificateWanted.deallocate()
@@ -135,6 +141,7 @@ final class EasyHandle {
     /// handle.
     private func reset() throws(TransferError) {
         kf_easy_reset(pointer)
+        usesParts = false
         head = nil
         hasMarks = false
         certificateWanted.pointee = false
@@ -208,6 +215,30 @@ final class EasyHandle {
     }
 
     // MARK: The request
+
+    func set(_ url: TransferURL, withUser: Bool) throws(TransferError) {
+        if setParts(url) {
+            if !usesParts, let parts {
+                try check(kf_easy_set_pointer(pointer, CURLOPT_CURLU, UnsafeMutableRawPointer(parts)))
+            }
+            usesParts = true
+        } else {
+            if usesParts { try check(kf_easy_set_pointer(pointer, CURLOPT_CURLU, nil)) }
+            usesParts = false
+            try set(CURLOPT_URL, withUser ? url.text : url.bare)
+        }
+    }
+
+    /// Returns false if libcurl has to parse the URL.
+    private func setParts(_ url: TransferURL) -> Bool {
+        guard url.plainLength > 0 else { return false }
+        let isSame = partsOrigin === url.origin
+        partsOrigin = nil
+        if parts == nil { parts = kf_parts_new() }
+        guard let parts, url.text.withPath({ kf_parts_set(parts, $0, url.plainLength, isSame) }) else { return false }
+        partsOrigin = url.origin
+        return true
+    }
 
     func isReady(for head: RequestHead) -> Bool { self.head.map { $0.isSame(as: head) } ?? false }
 

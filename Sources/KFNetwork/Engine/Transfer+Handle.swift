@@ -30,7 +30,7 @@ extension Transfer {
         if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
         // libcurl would sign with the credentials of the URL.
         let hidesUser = request.signing != nil || proof.isNothing
-        try handle.set(CURLOPT_URL, hidesUser ? hop.url.bare : hop.url.text)
+        try handle.set(hop.url, withUser: !hidesUser)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
         // Credentials in a URL stay in the handle until it is reset.
         if hop.url.bare != hop.url.text { handle.forgetSetup() }

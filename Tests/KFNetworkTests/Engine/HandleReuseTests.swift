@@ -43,4 +43,21 @@ struct HandleReuseTests {
         for _ in 0..<5 { #expect(await fetch(server.url(), engine: engine).body == "hello") }
         #expect(server.accepted == 2)
     }
+
+    @Test("A used handle sends the target of each URL as a new one") func targets() async throws {
+        let servers = try (0..<2).map { _ in try FaultServer { _ in [.reply()] } }
+        let targets = [
+            "/a?b=c", "/a", "/b", "/%2Fa%2f", "/c", "/a?b=%2F", "/?", "/?q", "/", "/?a?b", "//d", "/a;b", "/a?c=/./d",
+            "/a/.b",
+            #"/a|b"<>^`{}\?d=|"<>^`{}\"#, "/e?f",
+        ]
+        let engine = Engines.make()
+        for target in targets {
+            for server in servers { #expect(await fetch(server.url(target), engine: engine).body == "hello") }
+        }
+        #expect(await fetch(servers[0].url("/x/../y"), engine: engine).body == "hello")
+        #expect(await fetch(servers[0].url("/z"), engine: engine).body == "hello")
+        #expect(servers[0].requests.map(\.path) == targets + ["/y", "/z"])
+        #expect(servers[1].requests.map(\.path) == targets)
+    }
 }
