@@ -40,30 +40,32 @@ extension ImageCache {
             tellReadOnly(storage)
             return nil
         }
-        do {
-            switch bytes {
-            case .staged(let staged): return try storage.prepare(staged, key, facts)
-            case .memory(let bytes): return try storage.prepare(bytes, digest, key, facts)
-            }
+        let loaded: [UInt8]? = if case .staged = bytes { nil } else { try bytes.load() }
+        do throws(StorageError) {
+            if case .staged(let staged) = bytes { return try storage.prepare(staged, key, facts) }
+            return try storage.prepare(loaded ?? [], digest, key, facts)
         } catch {
             throw KingfisherError(writing: error)
         }
     }
 
-    /// Commits the orders, each group as one transaction, and completes each order with its outcome.
-    func submit(_ groups: [[StoreOrder]], urgent: Bool) {
+    /// Commits stores, each group as one transaction, and tells the receiver of each its outcome. `groups` has the places
+    /// of theirs in `orders`.
+    func submit(_ orders: [StoreOrder], _ groups: [Range<Int>], urgent: Bool) {
         guard let storage = alreadyOpen, !storage.isReadOnly else {
             return Turn.run { turn in
-                for order in groups.joined() { order.end(.success(nil), &turn) }
+                for group in groups { for place in group { orders[place].end(.success(nil), &turn) } }
             }
         }
-        storage.store(groups.map { $0.compactMap(\.change) }, urgent: urgent) { results in
+        storage.store(groups.map { orders[$0].map(\.change) }, urgent: urgent) { results in
             Turn.run { turn in
                 for (group, results) in zip(groups, results) {
-                    for (order, result) in zip(group, results) {
+                    for (place, result) in zip(group, results) {
                         switch result {
-                        case .success(let entry): order.end(.success(entry.map { StoredFile($0, in: storage) }), &turn)
-                        case .failure(let error): order.end(.failure(KingfisherError(writing: error)), &turn)
+                        case .success(let entry):
+                            orders[place].end(.success(entry.map { StoredFile($0, in: storage) }), &turn)
+                        case .failure(let error):
+                            orders[place].end(.failure(KingfisherError(writing: error)), &turn)
                         }
                     }
                 }
@@ -78,7 +80,8 @@ extension ImageCache {
         let change = try await blocking.run { [self] () throws(KingfisherError) in try order(bytes, key, facts) }
         guard let change else { return nil }
         let outcome: StoreOrder.Outcome = await withUnsafeContinuation { continuation in
-            submit([[StoreOrder(change, to: self, whenDone: { continuation.resume(returning: $0) })]], urgent: true)
+            let order = StoreOrder(change, in: self, .call { outcome, _ in continuation.resume(returning: outcome) })
+            submit([order], [0..<1], urgent: true)
         }
         return try outcome.get()
     }

@@ -3,10 +3,11 @@ import KFRemote
 import KFStorage
 import KFTerms
 
-/// Bytes that are about to be stored, in memory or already in a staged file.
+/// Bytes that are about to be stored or processed: in memory, already in a staged file, or in a file of the cache.
 package enum PendingBytes: Sendable {
     case memory([UInt8])
     case staged(StagedObject)
+    case cached(CachedFile)
 }
 
 extension PendingBytes {
@@ -15,6 +16,7 @@ extension PendingBytes {
         switch self {
         case .memory(let bytes): Int64(bytes.count)
         case .staged(let object): object.size
+        case .cached(let file): file.size
         }
     }
 
@@ -30,8 +32,8 @@ extension PendingBytes {
         if digest != object || size != expected?.size ?? size { throw differs("hash") }
         let findings: Result<ImageInspector.Findings, KingfisherError>
         switch self {
-        case .memory(let bytes):
-            findings = bytes.withUnsafeBytes { bytes in
+        case .memory, .cached:
+            findings = try load().withUnsafeBytes { bytes in
                 Result { () throws(KingfisherError) in try inspector.inspect(bytes) }
             }
         case .staged(let object):
@@ -57,15 +59,19 @@ extension PendingBytes {
         case .memory(let bytes): return bytes.withUnsafeBytes { SHA256.hash($0) }
         case .staged(let object):
             do { return try object.finishedDigest() } catch { throw KingfisherError(reading: error) }
+        case .cached(let file): return file.entry.object.digest
         }
     }
 
-    /// Returns a copy of the bytes.
-    func load() throws(KingfisherError) -> [UInt8] {
+    /// Returns a copy of the bytes. Those of a cached file are read within the memory that processing may take.
+    func load(within limits: DecodeLimits? = nil) throws(KingfisherError) -> [UInt8] {
         switch self {
         case .memory(let bytes): return bytes
         case .staged(let object):
             do { return try object.loadWritten() } catch { throw KingfisherError(reading: error) }
+        case .cached(let file):
+            guard let limits else { return try file.readAll() }
+            return try file.readAll(limit: limits.memory(fileBytes: Int(clamping: file.size)))
         }
     }
 }

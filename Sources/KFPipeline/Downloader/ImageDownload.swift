@@ -280,17 +280,17 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         }
         if response.head.status == 304 {
             tellEnd(nil)
-            let renewals = OrderBook(self)
-            table.deliver(.unchanged(facts, flight, renewals), of: self, stays: true, &turn)
-            return renewals.release()
+            let body = Body(confirmedBy: self, flight: flight)
+            table.deliver(.confirmed(facts, body), of: self, stays: true, &turn)
+            return body.release()
         }
         do throws(KingfisherError) {
             var (bytes, findings) = try checked(sink, request.url, facts)
             if !response.head.isDelimited { findings = try terms.inspector.judge(undelimited: findings) }
             tellEnd(nil)
-            DownloadedImage(
-                bytes, findings, response: facts, url: request.url, isPersonal: isPersonal.load(ordering: .relaxed),
-                flight: flight, stores: OrderBook(self),
+            Body(
+                bytes, findings, of: self, response: facts, url: request.url,
+                isPersonal: isPersonal.load(ordering: .relaxed), flight: flight,
                 room: state.withLock { $0.size.take() }.map { (site.backlog, bytes: $0) }
             ).deliver(of: self, reporting: unreported, &turn)
         } catch {
@@ -344,7 +344,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     }
 
     /// Delivers an answer that brings nothing to store. It stays until all waiters have noted what it means.
-    private func deliver(_ answer: WorkAnswer, _ turn: inout Turn) {
+    private func deliver(_ answer: Answer, _ turn: inout Turn) {
         leaveRoom()
         table.deliver(answer, of: self, stays: true, &turn)
         table.end(self)

@@ -6,7 +6,10 @@ import KFTerms
 /// The result of a job while its image is made and stored.
 struct ImageEnding: Sendable {
     enum Content: Sendable {
-        case bytes(PendingBytes, ImageFormat, PixelFacts?)
+        /// The image is being made.
+        case unmade
+        /// The bytes of the body.
+        case body
         case processed(ProcessedImage)
         /// An existing file that is delivered unchanged.
         case file(CachedFile)
@@ -17,37 +20,37 @@ struct ImageEnding: Sendable {
     /// The retrieval, including the changes that depend on the response.
     var retrieval: Retrieval
     let asked: Retrieval
-    let way: RetrievalWay
+    var way: RetrievalWay
     var content: Content
+    /// What the image is made from, with the stores of both, to which the places below refer.
+    var body: Body
     let origin: OriginFacts?
-    /// Whether the bytes that the image is made from were hashed by this cache.
-    var isOfHashedBytes = true
     var facts = Outcome.Facts()
-    /// The claim that keeps other processes from requesting the key until everything is stored.
-    var flight: FlightHold?
     /// The cached file that the image is made from; nil for a download.
     var derivation: Derivation?
     /// When the image or its original came from its source or a remote; nil for a cached file.
     var arrived: Timestamp?
     /// The images that are made together of this one.
-    var parts: [Draft] = []
-    /// The stores of the original and of the image. One whose bytes could not be prepared has already failed.
-    var original: StoreOrder?
+    var parts: [ImageEnding] = []
+    /// The stores of the original and of the image.
+    var original: Int?
     var hasOrderedOriginal = false
-    var target: StoreOrder?
+    var target: Int?
     /// The terms on which the source was asked that has confirmed the stale entry, and the renewals of that and of others.
     var confirmed: Asking?
-    var renewals: [StoreOrder] = []
+    var renewals: [Int] = []
     /// The tokens that make removals in both caches wait until everything is stored.
     private var tokens: (target: StoresUnderWay.Token, original: StoresUnderWay.Token?)?
 
     init(
-        _ retrieval: Retrieval, asked: Retrieval, _ way: RetrievalWay, _ content: Content, origin: OriginFacts? = nil
+        _ retrieval: Retrieval, asked: Retrieval, _ way: RetrievalWay, _ content: Content, of body: Body,
+        origin: OriginFacts? = nil
     ) {
         self.retrieval = retrieval
         self.asked = asked
         self.way = way
         self.content = content
+        self.body = body
         self.origin = origin
     }
 
@@ -60,58 +63,85 @@ struct ImageEnding: Sendable {
 }
 
 extension ImageEnding {
-    /// Orders the store of the requested image, if it is another one than the original. `source` returns the digest of
-    /// the bytes that it was made from; nil if it was not made here. Returns the new store.
-    mutating func keepTarget(
-        in book: OrderBook?, from source: (ImageEnding) throws(KingfisherError) -> Digest?
-    ) -> [StoreOrder] {
-        let (retrieval, origin, now) = (self.retrieval, self.origin, self.retrieval.now)
-        var bytes: PendingBytes?
-        let format: ImageFormat
-        let pixels: PixelFacts?
-        switch content {
-        case .bytes(let found, let its, let facts): (bytes, format, pixels) = (found, its, facts)
-        case .processed(let made):
-            (bytes, format, pixels) = (.memory(made.bytes), made.format, PixelFacts(made))
-        case .file(let file): (format, pixels) = (file.entry.format, file.entry.object.pixels)
-        case .failure: return []
-        }
-        guard !retrieval.wantsOriginal, retrieval.keepsTarget, retrieval.mayStore(origin, now: now) else { return [] }
-        do throws(KingfisherError) {
-            let digest = try source(self)
-            expectStore(of: retrieval.target)
-            func make() throws(KingfisherError) -> Store? {
-                var own = HeaderLines(nil).measuring(self.facts.measures)
-                if let bytes, DescriptionSerializer.isDescription(retrieval.target.identifier) {
-                    own = own.describing(DescriptionSerializer.description(in: try bytes.load())?.dhash)
-                } else if case .file(let file) = content {
-                    own = own.describing(HeaderLines(file.entry.freshness).dhash)
-                }
-                var facts = retrieval.facts(
-                    format: format, pixels: pixels, origin: origin, original: digest, own: own, now: now)
-                facts.isMadeHere = isMadeHere
-                facts.arrival = arrived.map { OriginalArrival(at: $0, isStored: original?.isPrepared == true) }
-                if let bytes { return try retrieval.cache.order(bytes, retrieval.target, facts) }
-                guard case .file(let file) = content else { return nil }
-                return .keep(file.entry, as: retrieval.target, facts)
-            }
-            let ordered =
-                if let book {
-                    try book.order(for: retrieval.target, in: retrieval.cache, make: make)
-                } else {
-                    try make().map { (order: StoreOrder($0, to: retrieval.cache), isNew: true) }
-                }
-            guard let ordered else { return [] }
-            target = ordered.order
-            return ordered.isNew ? [ordered.order] : []
-        } catch {
-            target = StoreOrder(failed: error, in: retrieval.cache)
-            return []
+    /// Whether the image is still to be made.
+    var isMissing: Bool {
+        if case .unmade = content { true } else { false }
+    }
+
+    /// Notes what has come of making the image. One of damaged bytes is not stored.
+    mutating func note(_ made: Result<ProcessedImage, KingfisherError>) {
+        switch made {
+        case .success(let image):
+            content = .processed(image)
+            facts.warn(image.warnings)
+            if image.warnings.contains(where: \.isDamage) { retrieval = retrieval.unstored }
+        case .failure(let error): content = .failure(error)
         }
     }
 
+    /// Whether this cache made the image, from bytes that it hashed.
+    private var isMadeHere: Bool {
+        switch content {
+        case .processed: derivation?.isHashed ?? true
+        case .file(let file): retrieval.cache.isMadeHere(file.entry)
+        case .unmade, .body, .failure: false
+        }
+    }
+
+    /// Orders the store of the requested image, if it is another one than the original.
+    mutating func keepTarget(_ turn: inout Turn) {
+        let (retrieval, origin, now) = (self.retrieval, self.origin, self.retrieval.now)
+        let bytes: PendingBytes?
+        let format: ImageFormat
+        let pixels: PixelFacts?
+        switch content {
+        case .body: (bytes, format, pixels) = (body.bytes, body.format, body.pixels)
+        case .processed(let made):
+            (bytes, format, pixels) = (.memory(made.bytes), made.format, PixelFacts(made))
+        case .file(let file): (bytes, format, pixels) = (nil, file.entry.format, file.entry.object.pixels)
+        case .unmade, .failure: return
+        }
+        guard !retrieval.wantsOriginal, retrieval.keepsTarget, retrieval.mayStore(origin, now: now) else { return }
+        expectStore(of: retrieval.target)
+        target = body.keep(retrieval.target, in: retrieval.cache, &turn) { () throws(KingfisherError) in
+            let source = if case .body = content { body.entry?.original } else { try body.digest() }
+            var own = HeaderLines(nil).measuring(facts.measures)
+            if let bytes, DescriptionSerializer.isDescription(retrieval.target.identifier) {
+                own = own.describing(DescriptionSerializer.description(in: try bytes.load())?.dhash)
+            } else if case .file(let file) = content {
+                own = own.describing(HeaderLines(file.entry.freshness).dhash)
+            }
+            var described = retrieval.facts(
+                format: format, pixels: pixels, origin: origin, original: source, own: own, now: now)
+            described.isMadeHere = isMadeHere
+            described.arrival = arrived.map {
+                OriginalArrival(at: $0, isStored: original.map { body.isPrepared($0) } ?? false)
+            }
+            if let bytes { return try retrieval.cache.order(bytes, retrieval.target, described) }
+            guard case .file(let file) = content else { return nil }
+            return .keep(file.entry, as: retrieval.target, described)
+        }
+    }
+
+    /// Orders the store of the original, once for all jobs that share it.
+    mutating func keepOriginal(_ turn: inout Turn) {
+        let (retrieval, body, origin) = (self.retrieval, self.body, self.origin)
+        guard retrieval.keepsOriginal, body.isKept, retrieval.mayStore(origin, now: retrieval.now) else { return }
+        expectStore(of: retrieval.original)
+        original = body.keep(retrieval.original, in: retrieval.originals, &turn) { () throws(KingfisherError) in
+            try retrieval.originals.order(
+                body.bytes, retrieval.original,
+                retrieval.facts(
+                    format: body.format, pixels: body.pixels, origin: origin, original: nil, now: retrieval.now),
+                digest: body.digestSoFar)
+        }
+        guard let original else { return }
+        // A job that also keeps the image in memory needs its bytes there.
+        body.note(original, moves: !retrieval.usesMemory)
+    }
+
     /// Tells the run that a store of what its source has sent is under way.
-    func expectStore(of key: EntryKey) {
+    private func expectStore(of key: EntryKey) {
         if facts.response != nil { retrieval.options.answers?.expect(key, now: retrieval.now) }
     }
 }
@@ -123,42 +153,48 @@ final class Draft: Sendable {
     init(_ ending: consuming ImageEnding) { self.ending = ending }
 
     /// Whether an image was not stored, because its original had been replaced.
-    var isOutdated: Bool { ending.target?.isOutdated == true || ending.parts.contains { $0.isOutdated } }
+    var isOutdated: Bool {
+        ([ending] + ending.parts).contains { image in
+            if case .success(nil)? = image.target.flatMap({ image.body.outcome(of: $0) }) { true } else { false }
+        }
+    }
 
     /// Calls `body` with each store that the result waits for.
-    func forEachOrder(_ body: (StoreOrder) -> Void) {
+    func forEachStore(_ body: (Int) -> Void) {
         if let original = ending.original { body(original) }
         if let target = ending.target { body(target) }
         for renewal in ending.renewals { body(renewal) }
-        for part in ending.parts { if let target = part.ending.target { body(target) } }
+        for part in ending.parts { if let target = part.target { body(target) } }
     }
+}
 
+extension ImageEnding {
     /// Returns the file of the requested image, if it is stored, and how its stores have ended.
     func outcomes() -> (stored: StoredFile?, storing: CacheStoreResult) {
         var (stored, storing) = (StoredFile?.none, CacheStoreResult())
-        if let problem = ending.derivation?.problem { storing.disk = .failed(problem) }
-        if case .processed = ending.content, ending.retrieval.usesMemory { storing.memory = .stored }
-        func note(_ outcome: StoreOrder.Outcome?, isImage: Bool) {
-            switch outcome {
+        if let problem = derivation?.problem { storing.disk = .failed(problem) }
+        if case .processed = content, retrieval.usesMemory { storing.memory = .stored }
+        func note(_ place: Int?, isImage: Bool) {
+            switch place.flatMap({ body.outcome(of: $0) }) {
             case .success(let file?)?:
                 if storing.diskError == nil { storing.disk = .stored }
                 if isImage { stored = file }
-                if ending.facts.response != nil { ending.retrieval.options.answers?.confirm(file.entry.key) }
+                if facts.response != nil { retrieval.options.answers?.confirm(file.entry.key) }
             case .failure(let error)?: storing.disk = .failed(error)
             case .success(nil)?, nil: break
             }
         }
-        note(ending.original?.outcome, isImage: ending.retrieval.wantsOriginal)
-        note(ending.target?.outcome, isImage: true)
+        note(original, isImage: retrieval.wantsOriginal)
+        note(target, isImage: true)
         return (stored, storing)
     }
 
     /// Returns the result of an image whose stores have ended, and puts it into memory.
     func concluded() throws(KingfisherError) -> RetrieveImageResult {
-        let (retrieval, (stored, storing)) = (ending.retrieval, outcomes())
+        let (stored, storing) = outcomes()
         let result = try result(stored: stored, storing)
         remember(result)
-        if ending.arrived != nil { retrieval.options.answers?.note(result, of: retrieval) }
+        if arrived != nil { retrieval.options.answers?.note(result, of: retrieval) }
         // The image is stored, and the run that requires the remote ends.
         if let problem = retrieval.originals.remotes?.presentProblem { throw problem }
         return result
@@ -167,7 +203,7 @@ final class Draft: Sendable {
     /// Returns the result before anything has been stored, and puts it into memory.
     func early() throws(KingfisherError) -> RetrieveImageResult {
         var storing = CacheStoreResult()
-        if let problem = ending.derivation?.problem { storing.disk = .failed(problem) }
+        if let problem = derivation?.problem { storing.disk = .failed(problem) }
         let result = try result(stored: nil, storing)
         remember(result)
         return result
@@ -178,7 +214,6 @@ final class Draft: Sendable {
     private func result(
         stored: StoredFile?, _ storing: CacheStoreResult
     ) throws(KingfisherError) -> RetrieveImageResult {
-        let retrieval = ending.retrieval
         if let stored {
             if retrieval.options.batchesStores, !retrieval.options.opensBatchedFiles {
                 return result(.stored(stored), storing)
@@ -188,32 +223,31 @@ final class Draft: Sendable {
         func delivered(_ bytes: [UInt8], _ format: ImageFormat, _ pixels: PixelFacts?) -> RetrieveImageResult {
             result(.bytes(bytes, stored?.facts ?? ImageFacts(of: bytes, format, pixels), stored), storing)
         }
-        switch ending.content {
+        switch content {
         case .file(let file): return result(.file(file), storing)
-        case .bytes(let bytes, let format, let pixels): return delivered(try bytes.load(), format, pixels)
+        case .body: return delivered(try body.bytes.load(), body.format, body.pixels)
         case .processed(let made): return delivered(made.bytes, made.format, PixelFacts(made))
         case .failure(let error): throw error
+        case .unmade: throw retrieval.absence(nil, now: retrieval.now)
         }
     }
 
     func result(_ content: Outcome.Content, _ storing: CacheStoreResult) -> RetrieveImageResult {
-        RetrieveImageResult(ending.retrieval, asked: ending.asked, ending.way, content, ending.facts, storing)
+        RetrieveImageResult(retrieval, asked: asked, way, content, facts, storing)
     }
 
     /// Puts the image into memory, if the options use it.
     private func remember(_ result: RetrieveImageResult) {
-        let (retrieval, origin) = (ending.retrieval, ending.origin)
         guard retrieval.usesMemory else { return }
         let (bytes, image): ([UInt8], Image?)
-        switch ending.content {
+        switch content {
         case .processed(let made): (bytes, image) = (made.bytes, made.image)
-        case .bytes(let pending, _, _):
+        case .body:
             // A copy from another cache's original is only kept on disk.
-            guard retrieval.wantsOriginal || ending.way == .remote,
-                case .success(let loaded) = Result(catching: { () throws(KingfisherError) in try pending.load() })
+            guard retrieval.wantsOriginal || way == .remote, let loaded = bestEffort({ try body.bytes.load() })
             else { return }
             (bytes, image) = (loaded, nil)
-        case .file, .failure: return
+        case .file, .failure, .unmade: return
         }
         retrieval.cache.storeInMemory(
             CachedImage(

@@ -27,27 +27,27 @@ extension ImageJob {
     }
 
     /// Continues with the answer of a source. `work` is what the job shared with others.
-    func arrived(_ answer: WorkAnswer, of work: WorkKey?, _ turn: inout Turn) {
+    func arrived(_ answer: Answer, of work: WorkKey?, _ turn: inout Turn) {
         let (retrieval, asking) = state.withLock { ($0.retrieval, $0.asking) }
         let failed = { (error: KingfisherError) in Failure(error: error, work: work, asking: asking) }
         switch answer {
-        case .image(let image):
+        case .body(let body):
             retrieval.forget(asking.answer)
             note(.source)
             do throws(KingfisherError) {
                 // The filter has not judged the images of a remote before.
-                if image.response == nil, let refusal = retrieval.refusal(of: image.originalMeasures) {
+                if body.response == nil, let refusal = retrieval.refusal(of: body.originalMeasures) {
                     return fail(refusal, &turn)
                 }
-                try image.check(retrieval.pin)
-                process(image, &turn)
+                try body.check(retrieval.pin)
+                process(body, &turn)
             } catch {
-                if image.entry == nil { return failedSource(failed(error), &turn) }
+                if body.entry == nil { return failedSource(failed(error), &turn) }
                 // A remote that lies is as good as one that has nothing.
                 state.withLock { $0.replacesInRemote = true }
                 missed(&turn)
             }
-        case .unchanged(let response, let flight, let renewals):
+        case .confirmed(let response, let body):
             retrieval.forget(asking.answer)
             guard let stale = asking.stale else {
                 return fail(.responseError(reason: .invalidHTTPStatusCode(response.status)), &turn)
@@ -55,7 +55,7 @@ extension ImageJob {
             guard response.confirms(stale.entry.etag, stale.entry.lastModified) else {
                 return askWhole(asking, &turn)
             }
-            renew(stale, asking, response, flight, in: renewals, &turn)
+            renew(stale, asking, response, body, &turn)
         case .stored:
             // The image was stored while this job waited for its turn. Without work it has joined nothing, and no request was made.
             if work == nil, !retrieval.isLocal { countAttempts(-1) }
@@ -71,7 +71,7 @@ extension ImageJob {
             var failure = failed(error)
             if !isPersonal { (failure.refusal, failure.flight) = (response, flight) }
             failedSource(failure, &turn)
-        case .made(let made, let result): self.made(result, as: made, &turn)
+        case .made(let body, let images): made(images, of: body, &turn)
         case .failed(let error): failedSource(failed(error), &turn)
         }
     }
@@ -162,13 +162,13 @@ extension ImageJob {
         // A list counts its failures while it runs, and closing the cache commits what is queued. Waiting for the
         // commit made a limit of 3 failures end after 180 requests instead of 9.
         let waits = !retrieval.options.batchesStores
-        let kept = StoreOrder(answer, to: retrieval.originals) { [self] _ in
-            withExtendedLifetime(failure.flight) {
-                if waits { Turn.run { giveUp(failure, &$0) } }
-            }
-        }
-        // Stored with the turn, when the work has left the table: a call that follows the store cannot join that work.
-        turn.store([kept], urgent: waits)
+        let order = StoreOrder(
+            answer, in: retrieval.originals,
+            .call { [self] _, turn in
+                withExtendedLifetime(failure.flight) { if waits { giveUp(failure, &turn) } }
+            })
+        turn.beginStores(urgent: waits)
+        turn.store(order)
         if !waits { giveUp(failure, &turn) }
     }
 

@@ -2,73 +2,102 @@ import KFImaging
 import KFStorage
 import KFTerms
 
-/// Making the requested image, from a body or from a cached file.
+/// Making the requested image, or several, from a body.
 extension ImageJob {
-    /// Processes the body as requested, and orders the stores of original and result.
-    func process(_ image: DownloadedImage, _ turn: inout Turn) {
+    /// Processes the body as requested, and keeps original and result.
+    func process(_ body: Body, _ turn: inout Turn) {
         let before = self.retrieval
-        let retrieval = (image.isKept ? before : before.unstored).placed(by: image.response)
+        let retrieval = (body.isKept ? before : before.unstored).placed(by: body.response)
         let asking = state.withLock { state in
             state.retrieval = retrieval
             return state.asking
         }
         let origin =
-            image.entry.map { retrieval.origin(of: $0) }
-            ?? image.response.map { OriginFacts($0, retrieval, now: retrieval.now) }
-        var ending = ImageEnding(
-            retrieval, asked: asked, image.way,
-            .bytes(image.bytes, image.format, image.info.map(PixelFacts.init)), origin: origin)
-        ending.flight = image.flight
+            body.entry.map { retrieval.origin(of: $0) }
+            ?? body.response.map { OriginFacts($0, retrieval, now: retrieval.now) }
+        var ending = ImageEnding(retrieval, asked: asked, body.way, .body, of: body, origin: origin)
         ending.arrived = retrieval.now
-        ending.facts.isPersonal = image.isPersonal
-        ending.facts.response = image.response
+        ending.facts.response = body.response
         ending.facts.attempts = attempts
         ending.facts.reason = FetchReason(before, asking)
-        if retrieval.options.notesOriginal, image.isOriginal {
-            ending.facts.original = bestEffort { try image.digest(stored: nil) }
-            ending.facts.originalBytes = image.bytes.size
+        if retrieval.options.notesOriginal, body.isOriginal {
+            ending.facts.original = bestEffort { try body.digest() }
+            ending.facts.originalBytes = body.bytes.size
         }
-        ending.facts.measures = image.originalMeasures
-        ending.facts.check = image.findings.extent
-        ending.facts.warn(image.findings.warnings)
-        if makesVariants { return makeVariants(of: image, ending, &turn) }
-        let delegate = downloader.delegate
-        if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) || !image.isOriginal {
-            if let delegate { image.tell(delegate, retrieval.options.processing) }
-            return store(ending, of: image, in: image.stores, &turn)
+        ending.facts.measures = body.originalMeasures
+        if let findings = body.findings {
+            ending.facts.check = findings.extent
+            ending.facts.warn(findings.warnings)
         }
-        if let made = retrieval.sameResult(of: image) {
-            return store(ImageEnding(madeBefore: made, ending), of: image, in: image.stores, &turn)
+        let isWhole = retrieval.wantsOriginal || retrieval.keepsBytes(of: body.format) || !body.isOriginal
+        if let delegate = downloader.delegate, !wantsPixels,
+            makesVariants ? variants.contains(where: { $0.keepsBytes(of: body.format) }) : isWhole
+        {
+            body.tell(delegate, retrieval.options.processing)
         }
-        orderOriginal(of: image, &ending, &turn)
-        guard enter(.making(Draft(ending))) else { return }
-        ImageMaking.join(
-            self, in: manager.downloader.work,
-            MakeKey(
-                original: .downloaded(ObjectIdentifier(image)), target: retrieval.target,
-                cache: ObjectIdentifier(retrieval.cache)),
-            ImageMaking.Order(original: .downloaded(image), box: retrieval.box, told: image.telling(delegate))
-        ) { StoreWorkers.makers.add([$0]) }
+        if !makesVariants, !wantsPixels {
+            if isWhole { return store(ending, &turn) }
+            if let made = retrieval.sameResult(of: body) {
+                (ending.content, ending.way, ending.arrived) = (.file(made), .disk, nil)
+                return store(ending, &turn)
+            }
+        }
+        orderOriginal(&ending, &turn)
+        if makesVariants { makeVariants(ending, &turn) } else { make(ending) }
     }
 
-    /// Continues with the outcome of a processor.
-    func made(_ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ turn: inout Turn) {
+    /// Lets a worker make the images of a job that are still missing.
+    private func make(_ ending: consuming ImageEnding) {
+        let draft = Draft(ending)
+        guard enter(.making(draft)) else { return }
+        let parts = draft.ending.parts.filter(\.isMissing)
+        let forms = parts.isEmpty ? [draft.ending.retrieval] : parts.map(\.retrieval)
+        Making.join(self, draft.ending.body, forms) { StoreWorkers.makers.add([$0]) }
+    }
+
+    /// Continues with the outcomes of processors.
+    func made(_ images: [Result<ProcessedImage, KingfisherError>], of body: Body, _ turn: inout Turn) {
         guard case .making(let draft) = stage else { return }
-        note(.image)
-        switch result {
-        case .success(let processed):
-            var ending = draft.ending
-            ending.content = .processed(processed)
-            ending.facts.warn(processed.warnings)
-            if processed.warnings.contains(where: \.isDamage) { ending.retrieval = ending.retrieval.unstored }
-            store(ending, of: made.downloaded, in: made.stores, &turn)
+        // One of several has been noted as soon as it was made.
+        for _ in min(steps.images, images.count)..<images.count { note(.image) }
+        var ending = draft.ending
+        // A body of the same cached bytes may have been made into the same images before.
+        ending.body = body
+        if makesVariants {
+            var next = images.makeIterator()
+            for place in ending.parts.indices {
+                ending.parts[place].body = body
+                if ending.parts[place].isMissing, let image = next.next() { ending.parts[place].note(image) }
+            }
+            return store(ending, &turn)
+        }
+        switch images[0] {
+        case .success(let image) where wantsPixels: end(image, of: body, ending, &turn)
+        case .success:
+            ending.note(images[0])
+            store(ending, &turn)
         case .failure(let error):
-            if case .processorError = error, let derivation = draft.ending.derivation,
-                retrieval.isDamaged(derivation.file)
-            {
+            if case .processorError = error, let derivation = ending.derivation, retrieval.isDamaged(derivation.file) {
                 return undecodable(derivation, &turn)
             }
             retrieval.options.answers?.note(makingFailure: error, of: retrieval)
+            fail(error, &turn)
+        }
+    }
+
+    /// Ends a job that only wants pixels, with the bytes that they are made from and the URL that was requested.
+    private func end(_ made: ProcessedImage, of body: Body, _ ending: ImageEnding, _ turn: inout Turn) {
+        do throws(KingfisherError) {
+            let facts = ImageFacts(format: made.format, PixelFacts(made), bytes: body.bytes.size, digest: nil)
+            let image = CachedImage(bytes: try body.bytes.load(), image: made.image, facts: facts, path: nil)
+            let source = body.url.map { Source.network(ImageResource(downloadURL: $0)) } ?? retrieval.source
+            turn.end(
+                self,
+                .success(
+                    RetrieveImageResult(
+                        Retrieval(source, retrieval.box, manager.cache), asked: asked, ending.way,
+                        .memory(image, manager.cache), ending.facts)))
+        } catch {
             fail(error, &turn)
         }
     }
@@ -77,50 +106,149 @@ extension ImageJob {
 
     /// Makes the image from a cached file, or joins equal work in flight.
     func derive(_ derivation: Derivation) {
-        let draft = Draft(ending(derivation))
+        let ending = ending(derivation)
+        guard makesVariants || ending.retrieval.keepsBytes(of: ending.body.format) else { return make(ending) }
+        let draft = Draft(ending)
         guard enter(.making(draft)) else { return }
-        let (entry, retrieval) = (derivation.file.entry, draft.ending.retrieval)
-        if makesVariants || retrieval.keepsBytes(of: entry.format) {
-            let reading = WorkerTask { [self] turn in if !isCancelled { readFile(derivation, draft, &turn) } }
-            return StoreWorkers.makers.add([reading])
+        let reading = WorkerTask { [self] turn in
+            if isCancelled { return }
+            var ending = draft.ending
+            if makesVariants { return makeVariants(of: derivation, ending, &turn) }
+            ending.content = .body
+            store(ending, &turn)
         }
-        ImageMaking.join(
-            self, in: manager.downloader.work,
-            MakeKey(
-                original: .stored(entry.object.digest), target: retrieval.target,
-                cache: ObjectIdentifier(retrieval.cache), limits: retrieval.options.decodeLimits),
-            ImageMaking.Order(original: .file(derivation.file), box: retrieval.box)
-        ) { StoreWorkers.makers.add([$0]) }
+        StoreWorkers.makers.add([reading])
     }
 
-    func ending(_ derivation: Derivation) -> ImageEnding {
-        let retrieval = derivation.keeps ? self.retrieval : self.retrieval.unstored
+    private func ending(_ derivation: Derivation) -> ImageEnding {
+        let (retrieval, file) = (derivation.keeps ? self.retrieval : self.retrieval.unstored, derivation.file)
+        let body = Body(
+            .cached(file), file.entry.format, file.entry.object.pixels, derivation.digest,
+            found: (file.entry.key, derivation.removals))
         var ending = ImageEnding(
-            retrieval, asked: asked, derivation.way, .file(derivation.file),
-            origin: retrieval.isLocal ? nil : OriginFacts(derivation.file.entry))
+            retrieval, asked: asked, derivation.way, .file(file), of: body,
+            origin: retrieval.isLocal ? nil : OriginFacts(file.entry))
         ending.derivation = derivation
-        ending.isOfHashedBytes = derivation.isHashed
-        if retrieval.options.notesOriginal, derivation.file.entry.key.isOriginal {
-            (ending.facts.original, ending.facts.originalBytes) = (derivation.digest, derivation.file.size)
+        if retrieval.options.notesOriginal, file.entry.key.isOriginal {
+            (ending.facts.original, ending.facts.originalBytes) = (derivation.digest, file.size)
         }
-        ending.facts.measures = derivation.file.entry.originalMeasures
+        ending.facts.measures = file.entry.originalMeasures
         ending.facts.attempts = attempts
         ending.facts.response = derivation.response
         return ending
     }
 
-    /// Reads the file, whose bytes are the requested image or the original of several.
-    private func readFile(_ derivation: Derivation, _ draft: Draft, _ turn: inout Turn) {
+    // MARK: Making several images
+
+    /// Makes the images of a job from an original in memory.
+    func makeVariants(of original: RetrieveImageResult) {
+        let retrieval = self.retrieval
+        let removals = retrieval.originals.memory.removals
+        let making = WorkerTask { [self] turn in
+            if isCancelled { return }
+            do throws(KingfisherError) {
+                let bytes = try original.loadData()
+                let body = Body(
+                    .memory(bytes), original.facts.format, nil, bytes.withUnsafeBytes { SHA256.hash($0) },
+                    found: (retrieval.original, removals))
+                // The parts have the images; the ending of them all has none.
+                var ending = ImageEnding(
+                    retrieval, asked: asked, .derived, .unmade, of: body, origin: original.origin(for: retrieval))
+                ending.facts.attempts = attempts
+                if retrieval.options.notesOriginal, let known = original.original {
+                    (ending.facts.original, ending.facts.originalBytes) = (
+                        known.digest, known.bytes ?? original.facts.bytes
+                    )
+                }
+                ending.facts.measures = original.originalMeasures
+                makeVariants(ending, &turn)
+            } catch {
+                fail(error, &turn)
+            }
+        }
+        StoreWorkers.makers.add([making])
+    }
+
+    /// Makes the images of a job from a cached file. Those that a server has confirmed with it are there already.
+    private func makeVariants(of derivation: Derivation, _ ending: ImageEnding, _ turn: inout Turn) {
         let entry = derivation.file.entry
         do throws(KingfisherError) {
-            if makesVariants { return try makeVariants(of: derivation, draft.ending, &turn) }
-            var ending = draft.ending
-            ending.content = .bytes(.memory(try derivation.file.readAll()), entry.format, entry.object.pixels)
-            store(ending, &turn)
+            let present = try variants.map { variant throws(KingfisherError) -> ImageEnding.Content? in
+                guard derivation.way == .revalidated, let own = try variant.ownFile(),
+                    own.entry.originalContent?.digest == entry.originalContent?.digest
+                else { return nil }
+                return .file(own.file)
+            }
+            if !entry.key.isOriginal, present.contains(where: { $0 == nil }) {
+                // The original is not cached, and an image made from it has gone meanwhile.
+                if enter(.fetching(Asking())) { turn.jobs.append(self) }
+                return
+            }
+            makeVariants(ending, having: present, &turn)
         } catch {
             fail(error, &turn)
         }
     }
+
+    /// Serves the images of a job whose origin is unavailable. Each is served if it may be although it is expired, or else
+    /// made from such an original.
+    func serveVariants(_ stale: FoundFile, _ error: KingfisherError) {
+        let serving = WorkerTask { [self] turn in
+            if isCancelled { return }
+            func serves(_ file: FoundFile) -> Bool {
+                let retrieval = self.retrieval
+                return retrieval.mayServeStale(file.entry, now: retrieval.now)
+                    && retrieval.refusal(of: file.entry.originalMeasures) == nil
+            }
+            do throws(KingfisherError) {
+                let isOfUse = stale.entry.key.isOriginal && serves(stale)
+                var fails = true
+                let contents = try variants.map { variant throws(KingfisherError) -> ImageEnding.Content? in
+                    let own = try variant.ownFile()
+                    guard own.map(serves) ?? isOfUse else { return .failure(error) }
+                    fails = false
+                    return own.map { .file($0.file) }
+                }
+                if fails { return fail(error, &turn) }
+                makeVariants(ending(Derivation(stale.file, .stale, keeps: false)), having: contents, &turn)
+            } catch {
+                fail(error, &turn)
+            }
+        }
+        StoreWorkers.makers.add([serving])
+    }
+
+    /// Makes the images of a job that are neither in `present` nor known nor the unchanged bytes. None of those in `present`
+    /// is stored again.
+    private func makeVariants(
+        _ ending: consuming ImageEnding, having present: [ImageEnding.Content?] = [], _ turn: inout Turn
+    ) {
+        var ending = ending
+        let (variants, asked, body) = (self.variants, askedVariants, ending.body)
+        let isKept = ending.derivation?.keeps ?? body.isKept
+        let parts = variants.indices.map { index in
+            let given = present.isEmpty ? nil : present[index]
+            let variant = variants[index]
+            var part = ImageEnding(
+                isKept && given == nil ? variant : variant.unstored, asked: asked[index], ending.way,
+                given ?? .unmade, of: body, origin: ending.origin)
+            (part.facts, part.original, part.arrived) = (ending.facts, ending.original, ending.arrived)
+            part.derivation = ending.derivation
+            if given != nil { return part }
+            if let known = variant.sameResult(of: body) {
+                (part.content, part.way) = (.file(known), .disk)
+            } else if case .file = ending.content, variant.wantsOriginal {
+                part.content = ending.content
+            } else if variant.wantsOriginal || variant.keepsBytes(of: body.format) {
+                part.content = .body
+            }
+            return part
+        }
+        ending.parts = parts
+        if parts.contains(where: \.isMissing) { make(ending) } else { store(ending, &turn) }
+    }
+
+    // MARK: Damaged files
 
     /// Removes a cached file that cannot be decoded, and fetches it again if the job allows that.
     func undecodable(_ derivation: Derivation, _ turn: inout Turn) {

@@ -70,7 +70,7 @@ extension ImageJob {
         var isMade = !draft.ending.parts.isEmpty
         if case .processed = draft.ending.content { isMade = true }
         guard let uploads = retrieval.originals.remotes?.uploads, way != .remote || isMade, way != .stale,
-            way != .pinned, retrieval.isShareable, !draft.ending.facts.isPersonal, let origin = draft.ending.origin
+            way != .pinned, retrieval.isShareable, !draft.ending.body.isPersonal, let origin = draft.ending.origin
         else { return }
         let response = draft.ending.facts.response
         if let bar = origin.headers.sharingBar {
@@ -87,13 +87,14 @@ extension ImageJob {
         default: terms.original = retrieval.original
         }
         // Only the wanted images are shared among those that were confirmed with the stale entry.
+        let body = draft.ending.body
         let confirmed = draft.ending.renewals.dropFirst()
         let wanted = confirmed.isEmpty ? [] : ([retrieval] + variants).map(\.target)
         var shared: [RemoteUpload] = []
-        draft.forEachOrder { order in
+        draft.forEachStore { place in
             // A remote that an image came from has the original.
-            guard case .success(let file?)? = order.outcome, way != .remote || order !== draft.ending.original,
-                wanted.contains(file.entry.key) || !confirmed.contains(where: { $0 === order }), order.isToBeShared()
+            guard case .success(let file?)? = body.outcome(of: place), way != .remote || place != draft.ending.original,
+                wanted.contains(file.entry.key) || !confirmed.contains(place), body.isToBeShared(place)
             else { return }
             var entry = RemoteEntry(file.entry)
             if file.entry.key.isOriginal { entry.unknown = members ?? [] }

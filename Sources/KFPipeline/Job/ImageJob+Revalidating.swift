@@ -38,18 +38,16 @@ extension ImageJob {
         derive(Derivation(stale.file, way, keeps: false, otherwise: otherwise))
     }
 
-    /// Renews the entries that the origin has confirmed with a 304. `renewals` has those of other jobs.
+    /// Renews the entries that the origin has confirmed with a 304. `body` has the renewals, those of other jobs too.
     func renew(
-        _ stale: FoundFile, _ asking: Asking, _ response: ResponseFacts, _ flight: FlightHold?,
-        in renewals: OrderBook, _ turn: inout Turn
+        _ stale: FoundFile, _ asking: Asking, _ response: ResponseFacts, _ body: Body, _ turn: inout Turn
     ) {
         let retrieval = self.retrieval
         let entry = stale.file.entry
         let origin = OriginFacts(response, confirming: entry, retrieval, now: retrieval.now)
         var renewal = retrieval.renewal(by: origin, now: retrieval.now)
         renewal.lastModified = response.lastModified
-        var ending = ImageEnding(retrieval, asked: asked, .revalidated, .file(stale.file), origin: origin)
-        ending.flight = flight
+        var ending = ImageEnding(retrieval, asked: asked, .revalidated, .file(stale.file), of: body, origin: origin)
         ending.facts.response = response
         ending.facts.attempts = attempts
         let place = stale.cache
@@ -58,18 +56,14 @@ extension ImageJob {
         }
         do throws(KingfisherError) {
             let keys = Set(([retrieval] + variants).flatMap(\.keysOnDisk)).subtracting([entry.key])
-            var group: [StoreOrder] = []
+            turn.beginStores(urgent: !retrieval.options.batchesStores)
             for entry in try place.entries(confirmedWith: entry, among: keys) {
                 var own = renewal
                 own.freshness = retrieval.freshness(
                     of: origin, entry.key.isOriginal ? HeaderLines(nil) : entry.ownLines)
-                let ordered = try renewals.order(for: entry.key, in: place) { .renew([entry], own) }
-                guard let ordered else { continue }
-                ending.renewals.append(ordered.order)
-                if ordered.isNew { group.append(ordered.order) }
+                ending.renewals += [body.keep(entry.key, in: place, &turn) { .renew([entry], own) }].compactMap { $0 }
             }
             ending.confirmed = asking
-            turn.store(group, urgent: !retrieval.options.batchesStores)
             wait(forStoresOf: ending, &turn)
         } catch {
             giveRenewed(Draft(ending), stale, error, &turn)
@@ -86,7 +80,7 @@ extension ImageJob {
     /// Continues when the renewals have been written to the index, or have failed. The first one decides.
     func conclude(_ draft: Draft, confirming asking: Asking, _ turn: inout Turn) {
         guard let stale = asking.stale else { return }
-        switch draft.ending.renewals.first?.outcome {
+        switch draft.ending.renewals.first.flatMap({ draft.ending.body.outcome(of: $0) }) {
         case .success(nil)?, nil:
             // The confirmed entry no longer exists.
             askWhole(asking, &turn)
@@ -103,13 +97,15 @@ extension ImageJob {
         let retrieval = draft.ending.retrieval
         if let answers = retrieval.options.answers {
             answers.confirm(stale.entry.key)
-            for case .success(let file?)? in draft.ending.renewals.map(\.outcome) { answers.confirm(file.entry.key) }
+            for case .success(let file?)? in draft.ending.renewals.map({ draft.ending.body.outcome(of: $0) }) {
+                answers.confirm(file.entry.key)
+            }
         }
         if let refusal = retrieval.refusal(of: stale.entry.originalMeasures) { return fail(refusal, &turn) }
         if !makesVariants, stale.entry.key == retrieval.target, stale.cache === retrieval.cache {
             var storing = CacheStoreResult()
             if let problem { storing.disk = .failed(problem) }
-            return turn.end(self, .success(draft.result(.file(stale.file), storing)))
+            return turn.end(self, .success(draft.ending.result(.file(stale.file), storing)))
         }
         derive(Derivation(stale.file, .revalidated, response: draft.ending.facts.response, problem: problem))
     }

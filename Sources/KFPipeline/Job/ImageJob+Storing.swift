@@ -4,94 +4,59 @@ import KFTerms
 
 /// The last stages: ordering the stores, and delivering the image when they have ended.
 extension ImageJob {
-    /// Orders the stores of an image and of its original `image`, delivers it first unless its recipient waits for them,
-    /// and concludes the job when they have ended. `book` has the stores of other jobs for the same bytes.
-    func store(
-        _ ending: consuming ImageEnding, of image: DownloadedImage? = nil, in book: OrderBook? = nil, _ turn: inout Turn
-    ) {
-        let isUrgent = !ending.retrieval.options.batchesStores
+    /// Orders the stores of an image and of its original, delivers it first unless its recipient waits for them, and
+    /// concludes the job when they have ended.
+    func store(_ ending: consuming ImageEnding, _ turn: inout Turn) {
+        let (found, isUrgent) = (ending.body.found, !ending.retrieval.options.batchesStores)
         // The images of a list are not delivered before they are stored, and are too many to be tracked.
-        if isUrgent || ending.derivation != nil { ending.holdStores() }
-        if let derivation = ending.derivation,
-            ending.retrieval.isRemoved(derivation.file.entry.key, since: derivation.removals)
-        {
-            ending.retrieval = ending.retrieval.unstored
-        }
+        if isUrgent || found != nil || !ending.parts.isEmpty { ending.holdStores() }
+        let isRemoved = found.map { ending.retrieval.isRemoved($0.key, since: $0.removals) } ?? false
+        if isRemoved { ending.retrieval = ending.retrieval.unstored }
         deliverEarly(ending, turn)
-        var group: [StoreOrder] = []
-        if let image, image.isOriginal { group = keepOriginal(of: image, &ending) }
-        group += ending.keepTarget(in: book) { ending throws(KingfisherError) in
-            if case .bytes = ending.content { return image?.entry?.original }
-            guard let image else { return ending.derivation?.digest }
-            return try image.digest(stored: ending.original)
+        turn.beginStores(urgent: isUrgent)
+        if found == nil, ending.body.isOriginal { keepOriginal(&ending, &turn) }
+        ending.keepTarget(&turn)
+        for place in ending.parts.indices {
+            if isRemoved { ending.parts[place].retrieval = ending.parts[place].retrieval.unstored }
+            ending.parts[place].keepTarget(&turn)
         }
-        turn.store(group, urgent: isUrgent)
         wait(forStoresOf: ending, &turn)
     }
 
     /// Orders the store of an original before anything is made of it: it is committed as soon as it is whole.
-    func orderOriginal(of image: DownloadedImage, _ ending: inout ImageEnding, _ turn: inout Turn) {
+    func orderOriginal(_ ending: inout ImageEnding, _ turn: inout Turn) {
         let isUrgent = !ending.retrieval.options.batchesStores
         if isUrgent { ending.holdStores() }
-        turn.store(keepOriginal(of: image, &ending), urgent: isUrgent)
+        turn.beginStores(urgent: isUrgent)
+        keepOriginal(&ending, &turn)
+    }
+
+    private func keepOriginal(_ ending: inout ImageEnding, _ turn: inout Turn) {
+        if ending.hasOrderedOriginal { return }
+        ending.hasOrderedOriginal = true
+        keepServed(&turn)
+        ending.keepOriginal(&turn)
     }
 
     private func deliverEarly(_ ending: ImageEnding, _ turn: Turn) {
         if ending.retrieval.options.waitForCache || isDelivered { return }
         do throws(KingfisherError) {
-            turn.deliver(early: self, try Draft(ending).early())
+            turn.deliver(early: self, try ending.early())
         } catch {
             // The bytes may be readable once they have been stored.
         }
     }
 
-    /// Orders the store of the original, once for all jobs that share it. Returns the new stores.
-    private func keepOriginal(of image: DownloadedImage, _ ending: inout ImageEnding) -> [StoreOrder] {
-        if ending.hasOrderedOriginal { return [] }
-        ending.hasOrderedOriginal = true
-        let retrieval = ending.retrieval
-        var group = keepServed()
-        guard retrieval.keepsOriginal, image.isKept, retrieval.mayStore(ending.origin, now: retrieval.now) else {
-            return group
-        }
-        do throws(KingfisherError) {
-            let origin = ending.origin
-            ending.expectStore(of: retrieval.original)
-            let ordered = try image.stores.order(for: retrieval.original, in: retrieval.originals) {
-                () throws(KingfisherError) in
-                try retrieval.originals.order(
-                    image.bytes, retrieval.original,
-                    retrieval.facts(
-                        format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil,
-                        now: retrieval.now), digest: image.digestSoFar)
-            }
-            guard let ordered else { return group }
-            ending.original = ordered.order
-            if ordered.isNew { group.append(ordered.order) }
-            // A job that also keeps the image in memory needs its bytes there.
-            guard let file = ordered.order.change?.staged, !retrieval.usesMemory else { return group }
-            if ordered.isNew { image.move(to: file) }
-            if case .bytes(_, let format, let pixels) = ending.content {
-                ending.content = .bytes(.staged(file), format, pixels)
-            }
-        } catch {
-            // The image is still delivered, and its result reports the error.
-            ending.original = StoreOrder(failed: error, in: retrieval.originals)
-        }
-        return group
-    }
-
     /// Keeps a served stale file under another key, so that its path stays valid when the new image replaces it.
-    private func keepServed() -> [StoreOrder] {
-        guard let stale = served, !stale.isBorrowed else { return [] }
+    private func keepServed(_ turn: inout Turn) {
+        guard let stale = served, !stale.isBorrowed, stale.file.entry.key == retrieval.target else { return }
         let (entry, retrieval) = (stale.file.entry, self.retrieval)
-        guard entry.key == retrieval.target else { return [] }
         var facts = retrieval.facts(
             format: entry.format, pixels: entry.object.pixels, origin: nil, original: nil, now: retrieval.now)
         facts.expiration = .date(entry.expires)
         facts.extending = .none
         let key = EntryKey(key: entry.key.key, identifier: EntryKey.replacedIdentifier)
-        return [StoreOrder(.keep(entry, as: key, facts), to: stale.cache)]
+        turn.store(StoreOrder(.keep(entry, as: key, facts), in: stale.cache))
     }
 
     /// Delivers the image when its stores have ended.
@@ -105,12 +70,11 @@ extension ImageJob {
     }
 
     /// Ends a job with the images that were made together.
-    private func end(_ parts: [Draft], _ turn: inout Turn) {
+    private func end(_ parts: [ImageEnding], _ turn: inout Turn) {
         let results = parts.map { part in
             let result = Result { () throws(KingfisherError) in try part.concluded() }
             if case .failure(let error) = result {
-                let retrieval = part.ending.retrieval
-                retrieval.options.answers?.note(makingFailure: error, of: retrieval)
+                part.retrieval.options.answers?.note(makingFailure: error, of: part.retrieval)
             }
             return result
         }
@@ -123,13 +87,13 @@ extension ImageJob {
         if !draft.ending.parts.isEmpty { return end(draft.ending.parts, &turn) }
         // The recipient may already have its result, so that a failed store needs another way to be reported.
         if isDelivered {
-            if !isCancelled, let error = draft.outcomes().storing.diskError {
+            if !isCancelled, let error = draft.ending.outcomes().storing.diskError {
                 draft.ending.retrieval.cache.tellFailedStore(draft.ending.retrieval.target, error)
             }
             return _ = deliver()
         }
         do throws(KingfisherError) {
-            turn.end(self, .success(try draft.concluded()))
+            turn.end(self, .success(try draft.ending.concluded()))
         } catch {
             turn.end(self, .failure(error))
         }

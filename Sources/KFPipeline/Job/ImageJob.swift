@@ -19,6 +19,8 @@ package final class ImageJob: WorkWaiter {
         /// Several images that are made together. The image of the job itself is their original. `areStale`: whether any
         /// of them is on the disk, expired.
         case together([Retrieval], areStale: Bool)
+        /// The pixels of one image, of which nothing is encoded or stored.
+        case pixels
     }
 
     /// What a job waits for. A cancellation ends the wait.
@@ -138,6 +140,11 @@ package final class ImageJob: WorkWaiter {
         if case .oneOfRemotes = wanted { true } else { false }
     }
 
+    /// Whether only the pixels of the image are wanted.
+    var wantsPixels: Bool {
+        if case .pixels = wanted { true } else { false }
+    }
+
     var wish: Wish {
         Wish(
             priority: asked.options.request.priority, progress: asked.options.progress,
@@ -228,7 +235,7 @@ package final class ImageJob: WorkWaiter {
         return nil
     }
 
-    func arrived(_ answer: WorkAnswer, _ turn: inout Turn) {
+    func arrived(_ answer: Answer, _ turn: inout Turn) {
         let work = arrive()
         if let work, work.requests != 1 { countAttempts(work.requests - 1) }
         if isCancelled { return }
@@ -299,10 +306,10 @@ package final class ImageJob: WorkWaiter {
         let draft = Draft(ending)
         state.withLock { state in
             state.openStores = 1
-            draft.forEachOrder { _ in state.openStores += 1 }
+            draft.forEachStore { _ in state.openStores += 1 }
         }
         enter(.storing(draft))
-        draft.forEachOrder { order in if order.hasEnded(for: self) { stored(&turn) } }
+        draft.forEachStore { place in if !draft.ending.body.wait(for: place, self) { stored(&turn) } }
         stored(&turn)
     }
 

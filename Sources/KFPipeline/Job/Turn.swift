@@ -14,7 +14,7 @@ package struct EndedImage: Sendable {
     /// The results of all images that the job was to bring, in their order.
     package var results: [Result<RetrieveImageResult, KingfisherError>] {
         switch job.wanted {
-        case .one, .oneOfRemotes: return [result]
+        case .one, .oneOfRemotes, .pixels: return [result]
         case .several(let retrievals), .together(let retrievals, _):
             let results = job.state.withLock { $0.results }
             return results.isEmpty ? retrievals.map { _ in result } : results
@@ -25,8 +25,11 @@ package struct EndedImage: Sendable {
 /// What the stages on one thread hand on: stores, jobs whose sources are asked, requests to remotes, retries and ended
 /// images. Handing on several together costs less than each alone.
 struct Turn {
-    private var groups: [(cache: ImageCache, orders: [StoreOrder], urgent: Bool)] = []
-    private(set) var stores = 0
+    private var orders: [StoreOrder] = []
+    /// The stores of one image in one cache, as places in `orders`. Each group is committed as one transaction.
+    private var groups: [(cache: ImageCache, places: Range<Int>, urgent: Bool)] = []
+    /// Whether the next store is the first one of its image, and is to be committed at once.
+    private var next = (isFirst: true, isUrgent: false)
     private var first: ContinuousClock.Instant?
     /// The jobs whose sources are asked.
     var jobs: [ImageJob] = []
@@ -35,7 +38,9 @@ struct Turn {
     var rests: [RestQueue.Wish] = []
     private var ended: [EndedImage] = []
 
-    var isEmpty: Bool { stores == 0 && jobs.isEmpty && requests.isEmpty && rests.isEmpty && ended.isEmpty }
+    var stores: Int { orders.count }
+
+    var isEmpty: Bool { orders.isEmpty && jobs.isEmpty && requests.isEmpty && rests.isEmpty && ended.isEmpty }
 
     /// Runs a stage, and hands on what follows from it.
     static func run(_ stage: (inout Turn) -> Void) {
@@ -44,12 +49,18 @@ struct Turn {
         turn.flush()
     }
 
-    /// Adds the stores of one image. Those in one cache are committed together.
-    mutating func store(_ group: [StoreOrder], urgent: Bool) {
-        guard !group.isEmpty else { return }
+    /// Begins the stores of another image. Those in one cache are committed together.
+    mutating func beginStores(urgent: Bool) { next = (true, urgent) }
+
+    mutating func store(_ order: StoreOrder) {
         if first == nil { first = .now }
-        stores += group.count
-        group.forEachGroup(of: { $0.cache }) { groups.append(($0[0].cache, $0, urgent)) }
+        if next.isFirst || groups.last?.cache !== order.cache {
+            groups.append((order.cache, orders.count..<orders.count, next.isUrgent))
+            next.isFirst = false
+        }
+        orders.append(order)
+        let last = groups.count - 1
+        groups[last].places = groups[last].places.lowerBound..<orders.count
     }
 
     func isOlder(than span: Duration) -> Bool { first.map { $0.duration(to: .now) > span } ?? false }
@@ -68,7 +79,7 @@ struct Turn {
         let turn = self
         self = Turn()
         turn.groups.forEachGroup(of: { $0.cache }) { mine in
-            mine[0].cache.submit(mine.map(\.orders), urgent: mine.contains { $0.urgent })
+            mine[0].cache.submit(turn.orders, mine.map(\.places), urgent: mine.contains { $0.urgent })
         }
         if !turn.jobs.isEmpty { ImageJob.fetch(turn.jobs) }
         turn.requests.forEachGroup(of: { $0.remote }) { $0[0].remote.start($0) }

@@ -110,10 +110,10 @@ public final class KingfisherManager: Sendable {
 
     /// Runs a job for a waiting call. Returns as many results as are wanted.
     func results(
-        of retrieval: Retrieval, _ wanted: ImageJob.Wanted
+        of retrieval: Retrieval, _ wanted: ImageJob.Wanted, asking: Asking? = nil
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
         let call = WaitingCall()
-        let job = ImageJob(self, retrieval, wanted, for: call)
+        let job = ImageJob(self, retrieval, wanted, for: call, asking: asking)
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 call.begin(continuation)
@@ -123,7 +123,6 @@ public final class KingfisherManager: Sendable {
             job.cancel()
         }
     }
-
 }
 
 /// A waiting call.

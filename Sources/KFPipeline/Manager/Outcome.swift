@@ -26,8 +26,6 @@ package final class Outcome: Sendable {
     struct Facts: Sendable {
         var response: ResponseFacts?
         var attempts = 0
-        /// Whether the image belongs to this call alone, so that nothing made from it is stored.
-        var isPersonal = false
         var check: ImageCheck.Extent?
         var failure: KingfisherError?
         /// The hash and the size of the original that was fetched, if the options ask for it.

@@ -7,15 +7,10 @@ import KFTerms
 extension Retrieval {
     /// Returns the cached image that the same processing made from the same bytes, under another key; nil for an image
     /// from the network, where a conditional request finds that out.
-    func sameResult(of image: DownloadedImage) -> CachedFile? {
-        guard isLocal, case .success(let digest) = Result(catching: { try image.digest(stored: nil) }) else {
+    func sameResult(of body: Body) -> CachedFile? {
+        guard isLocal, keepsTarget, !options.forceRefresh, let original = bestEffort({ try body.digest() }) else {
             return nil
         }
-        return sameResult(of: digest)
-    }
-
-    func sameResult(of original: Digest) -> CachedFile? {
-        guard isLocal, keepsTarget, !options.forceRefresh else { return nil }
         // If the cache cannot be read, the image is made.
         let identifier = target.identifier
         let found = bestEffort { try cache.result(of: identifier, madeFrom: original) } ?? nil
@@ -33,22 +28,5 @@ extension ImageCache {
             else { return CachedFile?.none }
             return CachedFile(file, entry: entry)
         } ?? nil
-    }
-}
-
-extension ImageEnding {
-    /// Whether this cache made the image, from bytes that it hashed.
-    var isMadeHere: Bool {
-        switch content {
-        case .processed: isOfHashedBytes
-        case .file(let file): retrieval.cache.isMadeHere(file.entry)
-        case .bytes, .failure: false
-        }
-    }
-
-    /// Creates the ending with an image that was made before.
-    init(madeBefore file: CachedFile, _ other: ImageEnding) {
-        self.init(other.retrieval, asked: other.asked, .disk, .file(file), origin: other.origin)
-        (facts, flight, original) = (other.facts, other.flight, other.original)
     }
 }

@@ -141,10 +141,8 @@ final class ProviderRead: SharedWork {
         }
         do throws(KingfisherError) {
             let bytes = PendingBytes.memory(try given.get())
-            let image = DownloadedImage(
-                bytes, try bytes.checked(by: retrieval.box.inspector), response: nil, flight: flight,
-                stores: OrderBook(self))
-            image.deliver(of: self, &turn)
+            let findings = try bytes.checked(by: retrieval.box.inspector)
+            Body(bytes, findings, of: self, flight: flight).deliver(of: self, &turn)
         } catch {
             table.deliver(.failed(error), of: self, &turn)
         }

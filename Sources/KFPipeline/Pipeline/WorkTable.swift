@@ -12,7 +12,7 @@ protocol WorkWaiter: AnyObject, Sendable {
     /// Cancels the waiter, because the work was cancelled for all.
     func cancel()
     /// Takes the answer of the work. Called on a worker.
-    func arrived(_ answer: WorkAnswer, _ turn: inout Turn)
+    func arrived(_ answer: Answer, _ turn: inout Turn)
 }
 
 /// Work in flight, shared by all of its waiters. The table knows them.
@@ -46,7 +46,7 @@ final class WorkTable: Sendable {
         case started(Work)
         case joined
         /// The work has already delivered this answer.
-        case late(WorkAnswer)
+        case late(Answer)
         /// The waiter no longer waits.
         case left
     }
@@ -57,7 +57,7 @@ final class WorkTable: Sendable {
         /// The highest priority of the waiters.
         var priority: Float
         /// Nil until the work has delivered.
-        var answer: WorkAnswer?
+        var answer: Answer?
     }
 
     private let works = Mutex<[WorkKey: Entry]>([:])
@@ -128,7 +128,7 @@ final class WorkTable: Sendable {
     /// Delivers the answer to all waiters. With `stays`, later ones join late until `end`, otherwise they start anew.
     /// `received` is a number of bytes that no waiter has been told of.
     func deliver(
-        _ answer: WorkAnswer, of work: any SharedWork, stays: Bool = false, reporting received: Int64? = nil,
+        _ answer: Answer, of work: any SharedWork, stays: Bool = false, reporting received: Int64? = nil,
         _ turn: inout Turn
     ) {
         let waiters = works.withLock { works -> [any WorkWaiter] in
@@ -212,7 +212,7 @@ enum WorkKey: Hashable, Sendable {
     case download(ImageDownload)
     indirect case remote(RemoteKey)
     indirect case read(ReadKey)
-    indirect case make(MakeKey)
+    case make(Making)
 
     /// Whether the work asks a source.
     fileprivate var isOfSource: Bool {
@@ -224,12 +224,14 @@ enum WorkKey: Hashable, Sendable {
 }
 
 /// The answer of work to its waiters.
-enum WorkAnswer: Sendable {
+enum Answer: Sendable {
     /// A whole image, of a source or a remote.
-    case image(DownloadedImage)
-    /// The server confirmed the cached image (304). The flight keeps other processes from requesting the key, and the book
-    /// has the renewals.
-    indirect case unchanged(ResponseFacts, FlightHold?, OrderBook)
+    case body(Body)
+    /// What was made of a body, or why nothing was, for each image.
+    case made(Body, [Result<ProcessedImage, KingfisherError>])
+    /// The server confirmed the cached image (304). The body, which has no bytes, has the renewals, and the claim that keeps
+    /// other processes from requesting the key.
+    indirect case confirmed(ResponseFacts, Body)
     /// Another process, or another job of this one, has stored the image meanwhile, and no request was made.
     case stored
     /// No remote has the image. With `isDamaged`, the first remote has something in its place that is to be replaced.
@@ -240,27 +242,16 @@ enum WorkAnswer: Sendable {
     /// A status without an image, or an image that was left out. A personal answer belongs to this caller alone. The flight
     /// keeps other processes from requesting the key.
     indirect case refused(KingfisherError, ResponseFacts, FlightHold?, isPersonal: Bool)
-    /// What was made of an image, or why nothing was.
-    indirect case made(MadeImage, Result<ProcessedImage, KingfisherError>)
     indirect case failed(KingfisherError)
 
     /// A worker's task that passes the answer to a waiter that joined late. `reportsSize` is set for a transfer, which
     /// has reported its progress to the waiters of its time.
     func joined(by waiter: any WorkWaiter, reportsSize: Bool = false) -> WorkerTask {
         WorkerTask { turn in
-            if reportsSize, case .image(let image) = self {
-                waiter.wish.progress?(image.bytes.size, image.bytes.size)
-            }
+            if reportsSize, case .body(let body) = self { waiter.wish.progress?(body.bytes.size, body.bytes.size) }
             waiter.arrived(self, &turn)
         }
     }
-}
-
-/// The origin and the stores of a processed image.
-struct MadeImage: Sendable {
-    let stores: OrderBook
-    /// The download that it was made from; nil for a cached original.
-    let downloaded: DownloadedImage?
 }
 
 /// Called with the number of bytes received so far, and the total if the server announced it. Called on the network
@@ -274,20 +265,6 @@ struct Wish: Sendable {
     var progress: ProgressHandler?
     /// Whether to reject an answer that was delivered before this request.
     var isForced = false
-}
-
-/// The identity of a processed image: callers with equal keys share it.
-struct MakeKey: Hashable, Sendable {
-    /// The bytes that the image is made from.
-    enum Original: Hashable, Sendable {
-        case downloaded(ObjectIdentifier)
-        case stored(Digest)
-    }
-
-    let original: Original
-    let target: EntryKey
-    var cache: ObjectIdentifier?
-    var limits: DecodeLimits?
 }
 
 /// The identity of a provider's read: calls with equal keys share it.

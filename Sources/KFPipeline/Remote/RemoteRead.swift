@@ -331,10 +331,8 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             let findings = try body.checked(by: inspector, find.object, as: entry, digest: try bytes.digest())
             tier.log.count(\.hits)
             if find.isStale, let entry { return try importStale(bytes, findings, entry, &turn) }
-            DownloadedImage(
-                bytes, findings, response: nil, flight: nil, stores: OrderBook(self), entry: entry,
-                way: entry == nil ? .pinned : .remote
-            ).deliver(of: self, &turn)
+            let way: RetrievalWay = entry == nil ? .pinned : .remote
+            Body(bytes, findings, of: self, entry: entry, way: way).deliver(of: self, &turn)
         } catch {
             sink.end(keeping: false)
             if error.isCacheFailure { return end(.failed(error), &turn) }
@@ -364,16 +362,15 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         facts.isKeptStale = true
         guard let change = try cache.order(bytes, retrieval.original, facts) else { return endWithout(&turn) }
         search.withLock { $0.step = .imported(entry.unknown) }
-        turn.store(
-            [StoreOrder(change, to: cache) { [self] _ in StoreWorkers.shared.add([self]) }],
-            urgent: !retrieval.options.batchesStores)
+        turn.beginStores(urgent: !retrieval.options.batchesStores)
+        turn.store(StoreOrder(change, in: cache, .call { [self] _, _ in StoreWorkers.shared.add([self]) }))
     }
 
     private func endWithout(_ turn: inout Turn) {
         end(.absent(isDamaged: search.withLock { $0.isDamaged }), &turn)
     }
 
-    private func end(_ answer: WorkAnswer, _ turn: inout Turn) {
+    private func end(_ answer: Answer, _ turn: inout Turn) {
         table.deliver(answer, of: self, &turn)
     }
 }

@@ -68,15 +68,16 @@ struct StoringTests {
             source, ManagerFixture.options { $0.processor = GrayscaleImageProcessor() }, cache)
         let bytes = try ManagerFixture.fixture("png/rgb.png")
         let made = ProcessedImage(image: try ImageDecoder.decode(bytes), bytes: bytes, format: .png)
-        var ending = ImageEnding(retrieval, asked: retrieval, .fetched, .processed(made))
-        let group = ending.keepTarget(in: nil) { _ throws(KingfisherError) in
-            throw .cacheError(reason: .diskIsFull(detail: "a test"))
-        }
-        guard case .failure? = ending.target?.outcome else {
+        _ = try cache.storage()
+        let unfinished = try Body(of: .staged(try #require(try cache.stage())))
+        var ending = ImageEnding(retrieval, asked: retrieval, .fetched, .processed(made), of: unfinished)
+        var turn = Turn()
+        ending.keepTarget(&turn)
+        guard let target = ending.target, case .failure? = unfinished.outcome(of: target) else {
             Issue.record("the store was ordered")
             return
         }
-        #expect(group.isEmpty)
+        #expect(turn.isEmpty)
     }
 
     /// Makes every store fail: no image is small enough.

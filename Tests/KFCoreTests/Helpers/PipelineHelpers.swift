@@ -8,6 +8,7 @@ import Synchronization
 
 @testable import KFCore
 @testable import KFPipeline
+@testable import KFTerms
 
 /// Collects how jobs ended, by their numbers.
 final class EndedImages: ImageRecipient {
@@ -183,4 +184,36 @@ final class ManualTransport: Transport {
     func hold(_ isHeld: Bool) { state.withLock { $0.holds.append(isHeld) } }
     func drain() {}
     func shutdown() {}
+}
+
+/// Work that does nothing.
+final class IdleWork: SharedWork {
+    let key: WorkKey
+    let table: WorkTable
+
+    init(_ name: String = "idle", in table: WorkTable = WorkTable()) {
+        key = .read(ReadKey(named: name, in: table))
+        self.table = table
+    }
+
+    func run(_ turn: inout Turn) {}
+}
+
+extension ReadKey {
+    /// The key of a test's work.
+    init(named name: String, in table: WorkTable) {
+        self.init(
+            key: EntryKey(key: name), inspector: ImageInspector(limits: DecodeLimits(), check: .structure),
+            cache: ObjectIdentifier(table))
+    }
+}
+
+extension Body {
+    /// Creates the body that a test's work has brought, with the findings of another picture.
+    convenience init(of bytes: PendingBytes) throws {
+        let findings = try ManagerFixture.fixture("png/rgb.png").withUnsafeBytes {
+            try ImageInspector(limits: DecodeLimits(), check: .structure).inspect($0)
+        }
+        self.init(bytes, findings, of: IdleWork())
+    }
 }

@@ -13,7 +13,7 @@ struct StageTests {
         let source = Source.network(try RequestURL("http://h/a.png"))
         let retrieval = Retrieval(source, KingfisherOptions(), ImageCache(ImageCache.Configuration(directory: nil)))
         let ending = ImageEnding(
-            retrieval, asked: retrieval, .fetched, .failure(.cacheError(reason: .imageNotExisting(key: "a"))))
+            retrieval, asked: retrieval, .fetched, .unmade, of: try Body(of: .memory([])))
         return switch name {
         case .looking: .looking
         case .split: .split(Split(2))

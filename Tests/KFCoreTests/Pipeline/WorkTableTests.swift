@@ -62,7 +62,7 @@ struct WorkTableTests {
             if let work { work.table.leave(work, self) }
         }
 
-        func arrived(_ answer: WorkAnswer, _ turn: inout Turn) {
+        func arrived(_ answer: Answer, _ turn: inout Turn) {
             let code = WorkTableTests.code(answer)
             state.withLock { state in
                 state.work = nil
@@ -71,23 +71,19 @@ struct WorkTableTests {
         }
     }
 
-    private static let success = WorkAnswer.stored
-    private static let failure = WorkAnswer.failed(.responseError(reason: .noURLResponse))
+    private static let success = Answer.stored
+    private static let failure = Answer.failed(.responseError(reason: .noURLResponse))
 
-    private static func code(_ answer: WorkAnswer) -> Int {
+    private static func code(_ answer: Answer) -> Int {
         switch answer {
-        case .failed(let error), .made(_, .failure(let error)): error.errorCode
-        case .made(_, .success): 1
+        case .failed(let error): error.errorCode
         default: 0
         }
     }
 
     private let table = WorkTable()
-    private let digest = Array("bytes".utf8).withUnsafeBytes { SHA256.hash($0) }
 
-    private func key(_ name: String = "a") -> WorkKey {
-        .make(MakeKey(original: .stored(digest), target: EntryKey(key: name)))
-    }
+    private func key(_ name: String = "a") -> WorkKey { .read(ReadKey(named: name, in: table)) }
 
     /// The new work; nil when the waiter did not start any.
     private func start(_ waiter: Waiter, _ name: String = "a") -> Work? {
@@ -99,7 +95,7 @@ struct WorkTableTests {
         table.join(key(name), waiter) { _ in Work(key(name), in: table) }
     }
 
-    private func deliver(_ answer: WorkAnswer, of work: Work, stays: Bool = false) {
+    private func deliver(_ answer: Answer, of work: Work, stays: Bool = false) {
         Turn.run { table.deliver(answer, of: work, stays: stays, &$0) }
     }
 
@@ -227,10 +223,7 @@ struct WorkTableTests {
     @Test("Work that ended since a look-up counts as stored")
     func endedSince() throws {
         let before = table.moment
-        let key = WorkKey.read(
-            ReadKey(
-                key: EntryKey(key: "a"), inspector: ImageInspector(limits: DecodeLimits(), check: .structure),
-                cache: ObjectIdentifier(table)))
+        let key = key("ended")
         func join(since moment: UInt64?) -> WorkTable.Joining<Work> {
             table.join(key, Waiter(), since: moment) { _ in Work(key, in: table) }
         }
@@ -264,10 +257,10 @@ struct WorkTableTests {
             try ImageInspector(limits: DecodeLimits(), check: .structure).inspect($0)
         }
         let work = try #require(start(Waiter()))
-        let image = DownloadedImage(.memory(body), findings, response: nil, flight: nil, stores: OrderBook(work))
+        let image = Body(.memory(body), findings, of: work)
         let reports = Mutex<[Int64]>([])
         let late = Waiter { received, total in reports.withLock { $0 += [received, total ?? -1] } }
-        let answer = WorkAnswer.image(image)
+        let answer = Answer.body(image)
         Turn.run { answer.joined(by: late).run(&$0) }
         #expect(reports.withLock { $0.isEmpty }, "a provider reports no progress")
         Turn.run { answer.joined(by: late, reportsSize: true).run(&$0) }
