@@ -19,7 +19,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         var condition: RequestCondition?
         var claim: FlightClaim?
         var request: PreparedRequest?
-        var sink: BodySink?
+        var body = ArrivingBody()
         var isResuming = false
         /// The number of body bytes that the present transfer has received.
         var received: Int64 = 0
@@ -158,16 +158,16 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     private func transfer(
         _ request: PreparedRequest, _ partial: (object: StagedObject, facts: PartialFacts)?
     ) -> TransferStart {
-        // Only the sink holds the file: if the whole body arrives instead, a new file replaces it.
-        let sink = BodySink(
-            store, request: (url, terms), resumed: partial?.object, inspector: terms.inspector, tap: tap)
         let resumption = partial.map {
             TransferRequest.Resumption(
                 offset: $0.object.size, validator: $0.facts.validator, location: $0.facts.location,
                 contentType: $0.facts.contentType, total: $0.facts.total)
         }
         let (condition, reportsProgress) = state.withLock { state in
-            (state.isResuming, state.received, state.sink) = (partial != nil, 0, sink)
+            // Only the body holds the file: if the whole body arrives instead, a new file replaces it.
+            (state.isResuming, state.received, state.body) = (
+                partial != nil, 0, ArrivingBody(continuing: partial?.object)
+            )
             return (state.condition, state.reportsProgress)
         }
         let transfer = transferRequest(
@@ -216,23 +216,38 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
 
     func begin(_ head: ResponseHead) throws(SinkError) {
         if let refusal = refusal(of: head) { throw refusal }
-        state.withLock { $0.sink }?.begin(head)
+        state.withLock { $0.body.begin(head, in: store) }
     }
 
     /// Returns the error that ends the transfer if the head of a response or of a redirect leaves the image out.
     func refusal(of head: ResponseHead) -> SinkError? {
-        terms.inspector.refusal(of: head).flatMap { error in state.withLock { $0.sink }?.refuse(error, head) }
+        terms.inspector.refusal(of: head).map { error in state.withLock { $0.body.refuse(error, head) } }
     }
 
     func arrived(_ count: Int) { tally?.received(count) }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError) {
-        let sink = state.withLock { state in
+        tap?(bytes)
+        try state.withLock { state throws(SinkError) in
             state.received += Int64(bytes.count)
             state.claim?.hold?.note(bytes: state.received)
-            return state.sink
+            try state.body.receive(bytes, in: store, of: self)
+            if terms.inspector.filter != nil { try state.body.judge(by: terms.inspector) }
         }
-        try sink?.receive(bytes)
+    }
+
+    /// Returns the facts for resuming the body, or nil if the response gives no basis for that. A response that a proxy
+    /// transformed (203) is not the origin's.
+    func partialFacts(of head: ResponseHead, at arrived: Timestamp) -> PartialFacts? {
+        // A range counts encoded bytes, and the file holds decoded ones.
+        guard head.status == 200, head.headers.all("content-encoding").isEmpty,
+            let validator = StrongValidator.of(head.headers, now: arrived)
+        else { return nil }
+        let types = head.headers.all("content-type")
+        guard types.count <= 1 else { return nil }
+        return PartialFacts(
+            url: url.text, location: head.effectiveURL, request: terms.digest(of: url), validator: validator,
+            contentType: types.first, total: head.contentLength)
     }
 
     /// Notes the end of the transfer. Returns the size of the body, if there is one.
@@ -252,22 +267,19 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     // MARK: On a worker
 
     func run(_ turn: inout Turn) {
-        let (end, request, sink) = state.withLock { state in
-            defer { (state.end, state.sink) = (nil, nil) }
-            return (state.end, state.request, state.sink)
+        let (end, request) = state.withLock { state in
+            defer { state.end = nil }
+            return (state.end, state.request)
         }
         switch (end, request) {
-        case (.transfer(.success(let response)), let request?): arrived(response, request, sink, &turn)
-        case (.transfer(.failure(let error)), let request?): failed(error, request, sink, &turn)
+        case (.transfer(.success(let response)), let request?): arrived(response, request, &turn)
+        case (.transfer(.failure(let error)), let request?): failed(error, request, &turn)
         case (.failure(let error), _): deliver(.failed(error), &turn)
         case (.transfer, nil), (nil, _): break
         }
     }
 
-    private func arrived(
-        _ response: TransferResponse, _ request: PreparedRequest, _ sink: BodySink?, _ turn: inout Turn
-    ) {
-        guard let sink else { return }
+    private func arrived(_ response: TransferResponse, _ request: PreparedRequest, _ turn: inout Turn) {
         var facts = ResponseFacts(response)
         if isForMirror { facts.mirror = url.text }
         func tellEnd(_ error: KingfisherError?) {
@@ -285,7 +297,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             return body.release()
         }
         do throws(KingfisherError) {
-            var (bytes, findings) = try checked(sink, request.url, facts)
+            var (bytes, findings) = try checked(request.url, facts)
             if !response.head.isDelimited { findings = try terms.inspector.judge(undelimited: findings) }
             tellEnd(nil)
             Body(
@@ -295,7 +307,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             ).deliver(of: self, reporting: unreported, &turn)
         } catch {
             // The file goes now, not with the last reference: the process may end before that.
-            letGo(sink, keeping: false)
+            letGo(keeping: false)
             tellEnd(error)
             // The server may have sent the rest of another image, whatever its headers say.
             guard response.head.status == 206, error.isDamage else {
@@ -305,10 +317,11 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         }
     }
 
-    private func failed(_ error: TransferError, _ request: PreparedRequest, _ sink: BodySink?, _ turn: inout Turn) {
+    private func failed(_ error: TransferError, _ request: PreparedRequest, _ turn: inout Turn) {
         let isPersonal = isPersonal.load(ordering: .relaxed)
+        let refusal = state.withLock { $0.body.refusal }
         // No other transfer may continue a personal body.
-        if let sink { letGo(sink, keeping: error.leavesBodyResumable && !isPersonal) }
+        letGo(keeping: error.leavesBodyResumable && !isPersonal)
         let (isStored, isAgain, flight) = state.withLock { state -> (Bool, Bool, FlightHold?) in
             if state.isResuming, error.refusesRange { return (false, true, nil) }
             // Another URL than the one that gave the validators answered, and its 304 is about other bytes.
@@ -320,7 +333,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             return (state.isStored, false, state.claim?.hold)
         }
         if isAgain { return site.start([transfer(request, nil)]) }
-        if let (refusal, head) = sink?.refusal {
+        if let (refusal, head) = refusal {
             delegate?.imageDownloader(
                 didFinishDownloadingImageFor: request.url, with: ResponseFacts(head), error: refusal)
             return refused(refusal, ResponseFacts(head), flight, &turn)
@@ -352,10 +365,10 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
 
     /// Returns the body if it is a whole image.
     private func checked(
-        _ sink: BodySink, _ url: RequestURL, _ facts: ResponseFacts
+        _ url: RequestURL, _ facts: ResponseFacts
     ) throws(KingfisherError) -> (PendingBytes, ImageInspector.Findings) {
         do throws(KingfisherError) {
-            var bytes = try sink.close()
+            var bytes = try state.withLock { state throws(KingfisherError) in try state.body.close() }
             if let delegate {
                 let data = try bytes.load()
                 guard let changed = delegate.imageDownloader(didDownload: data, for: url) else {
@@ -370,9 +383,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     }
 
     /// Keeps or removes the partial body of a failed transfer.
-    private func letGo(_ sink: BodySink, keeping keeps: Bool) {
-        guard let store, sink.hasFile else { return }
-        sink.end(keeping: keeps)
-        if keeps { store.cache.makeRoom() }
+    private func letGo(keeping keeps: Bool) {
+        if state.withLock({ $0.body.end(keeping: keeps, in: store) }) { store?.cache.makeRoom() }
     }
 }

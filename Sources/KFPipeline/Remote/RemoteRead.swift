@@ -56,7 +56,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         case nothing
         case entries(Remote)
         case room(Find)
-        case object(Find, BodySink)
+        case object(Find)
         /// The store of an expired original, whose entry has members that kf does not know.
         case imported([StrictJSON.Member])
     }
@@ -67,6 +67,8 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         var left = 0
         var entries: [[UInt8]] = [[], []]
         var answers: [CacheLayerAnswer] = [.absent, .absent]
+        /// The object, as it arrives.
+        var body = ArrivingBody()
         var remotes: ArraySlice<Remote>
         var tries = 0
         /// A stale original, for the case that no remote has a fresh image.
@@ -116,17 +118,14 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     // MARK: The layer's side
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {
-        let sink = search.withLock { search -> BodySink? in
-            if case .object(_, let sink) = search.step {
-                retrieval.options.tally?.receivedFromRemote(bytes.count)
-                return sink
+        search.withLock { search in
+            guard case .object(let find) = search.step else {
+                search.entries[index(of: request)].append(contentsOf: bytes)
+                return true
             }
-            search.entries[index(of: request)].append(contentsOf: bytes)
-            return nil
+            retrieval.options.tally?.receivedFromRemote(bytes.count)
+            return bestEffort { () throws(SinkError) in try search.body.receive(bytes, in: store(of: find)) } != nil
         }
-        let written = Result { () throws(SinkError) in try sink?.receive(bytes) }
-        if case .success = written { return true }
-        return false
     }
 
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) {
@@ -155,7 +154,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         case .nothing: askNext(&turn)
         case .entries(let remote): arrived(entries, answers, of: remote, &turn)
         case .room(let find): readObject(find, &turn)
-        case .object(let find, let sink): arrived(find, sink, answers[0], &turn)
+        case .object(let find): arrived(find, answers[0], &turn)
         case .imported(let members): end(.imported(members), &turn)
         }
     }
@@ -245,7 +244,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     }
 
     private func find(_ find: Find, _ turn: inout Turn) {
-        let share = min(find.entry?.size ?? .max, Int64(BodySink.memoryLimit))
+        let share = min(find.entry?.size ?? .max, Int64(ArrivingBody.memoryLimit))
         let hasRoom = search.withLock { search in
             search.step = .room(find)
             defer { search.room = search.room ?? share }
@@ -256,12 +255,13 @@ final class RemoteRead: SharedWork, RemoteWaiter {
 
     /// Reads the object from the disk cache if it has it, else from the remote.
     private func readObject(_ find: Find, passingOverCache: Bool = false, _ turn: inout Turn) {
+        begin(find)
         if !passingOverCache, find.entry != nil {
-            let sink = sink(for: find)
             // If the cached object cannot be copied, the remote serves it.
-            if bestEffort({ try copy(find, to: sink) }) == true { return check(sink, find, isLocal: true, &turn) }
+            if bestEffort({ try copy(find) }) == true { return check(find, isLocal: true, &turn) }
+            begin(find)
         }
-        search.withLock { $0.expect(1, .object(find, sink(for: find))) }
+        search.withLock { $0.expect(1, .object(find)) }
         turn.requests.append(
             CacheLayerRequest(
                 .read, .object, find.object.hex, limit: find.entry?.size ?? retrieval.options.request.maxBytes,
@@ -269,7 +269,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     }
 
     /// Copies the object from the disk cache. Returns false if there is no such object of this size. Blocks.
-    private func copy(_ find: Find, to sink: BodySink) throws -> Bool {
+    private func copy(_ find: Find) throws -> Bool {
         guard let storage = place(of: find).alreadyOpen, let file = try storage.openObject(find.object),
             try Int64(file.status().st_size) == find.entry?.size
         else { return false }
@@ -278,7 +278,8 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         while true {
             let count = try file.read(into: buffer)
             if count == 0 { return true }
-            try sink.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            try search.withLock { search throws(SinkError) in try search.body.receive(bytes, in: store(of: find)) }
         }
     }
 
@@ -286,18 +287,21 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         find.key == retrieval.target && !find.isStale ? retrieval.cache : retrieval.originals
     }
 
-    private func sink(for find: Find) -> BodySink {
-        let store =
-            retrieval.options.cacheMemoryOnly ? nil : BodyStore(cache: place(of: find), key: find.key.source)
-        let sink = BodySink(store)
-        sink.begin(ResponseHead(status: 200, framing: find.entry.map { .length($0.size) } ?? .untilClose))
-        return sink
+    /// Where the file of an object is written, if it has one.
+    private func store(of find: Find) -> BodyStore? {
+        retrieval.options.cacheMemoryOnly ? nil : BodyStore(cache: place(of: find), key: find.key.source)
     }
 
-    private func arrived(_ find: Find, _ sink: BodySink, _ answer: CacheLayerAnswer, _ turn: inout Turn) {
+    /// Begins to receive an object, and drops what has arrived of one.
+    private func begin(_ find: Find) {
+        let head = ResponseHead(status: 200, framing: find.entry.map { .length($0.size) } ?? .untilClose)
+        search.withLock { $0.body.begin(head, in: store(of: find)) }
+    }
+
+    private func arrived(_ find: Find, _ answer: CacheLayerAnswer, _ turn: inout Turn) {
         var hasFailed = false
         switch answer {
-        case .done, .exists, .locked: return check(sink, find, isLocal: false, &turn)
+        case .done, .exists, .locked: return check(find, isLocal: false, &turn)
         case .absent:
             if let entry = find.entry {
                 noteDamage("an entry whose image is missing", .entry, entry.name, find.remote)
@@ -308,19 +312,19 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             tier.log.count(\.errors)
             hasFailed = true
         }
-        sink.end(keeping: false)
+        letGo()
         if hasFailed, triesAgain() { return self.find(find, &turn) }
         askNext(&turn)
     }
 
     /// Delivers the object, if it is what its entry says.
-    private func check(_ sink: BodySink, _ find: Find, isLocal: Bool, _ turn: inout Turn) {
+    private func check(_ find: Find, isLocal: Bool, _ turn: inout Turn) {
         let (entry, place) = (find.entry, place(of: find))
         var inspector = retrieval.box.inspector
         // The image may be made of what the filter is for.
         inspector.filter = nil
         do throws(KingfisherError) {
-            let body = try sink.close()
+            let body = try search.withLock { search throws(KingfisherError) in try search.body.close() }
             var bytes = body
             // The hash of the file serves for the check too. If the bytes cannot be staged, the store reports why.
             if case .memory(let inMemory) = body, !retrieval.options.cacheMemoryOnly, !retrieval.usesMemory,
@@ -334,7 +338,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             let way: RetrievalWay = entry == nil ? .pinned : .remote
             Body(bytes, findings, of: self, entry: entry, way: way).deliver(of: self, &turn)
         } catch {
-            sink.end(keeping: false)
+            letGo()
             if error.isCacheFailure { return end(.failed(error), &turn) }
             // The cached file was damaged, not the remote's.
             if isLocal {
@@ -345,6 +349,8 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             askNext(&turn)
         }
     }
+
+    private func letGo() { search.withLock { _ = $0.body.end(keeping: false, in: nil) } }
 
     private func noteDamage(_ what: String, _ kind: CacheLayerRequest.Kind, _ name: String, _ remote: Remote) {
         tier.log.noteDamage(what, at: remote.layer.location(of: kind, name), of: remote.name)

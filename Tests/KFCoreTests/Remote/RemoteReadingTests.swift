@@ -128,7 +128,7 @@ struct RemoteReadingTests {
     @Test("Large objects are verified too", arguments: [false, true])
     func largeLie(isDamaged: Bool) async throws {
         let large = try ManagerFixture.fixture("png/rgb.png")
-        #expect(large.count > BodySink.memoryLimit)
+        #expect(large.count > ArrivingBody.memoryLimit)
         try layer.put(large)
         if isDamaged {
             let path = try #require(layer.blobs.keys.first { $0.hasPrefix("cas/") })
