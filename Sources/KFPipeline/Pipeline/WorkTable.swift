@@ -53,11 +53,20 @@ final class WorkTable: Sendable {
 
     private struct Entry {
         let work: any SharedWork
-        var waiters: [any WorkWaiter]
+        /// The first waiter, which is nearly always the only one. An array is an allocation.
+        var first: (any WorkWaiter)?
+        var others: [any WorkWaiter] = []
         /// The highest priority of the waiters.
         var priority: Float
         /// Nil until the work has delivered.
         var answer: Answer?
+
+        var waiters: [any WorkWaiter] { first.map { [$0] + others } ?? [] }
+
+        mutating func remove(_ waiter: any WorkWaiter) {
+            others.removeAll { $0 === waiter }
+            if first === waiter { first = others.isEmpty ? nil : others.removeFirst() }
+        }
     }
 
     private let works = Mutex<[WorkKey: Entry]>([:])
@@ -79,7 +88,7 @@ final class WorkTable: Sendable {
             if let entry = works[key], !(wish.isForced && entry.answer != nil) {
                 if let answer = entry.answer { return .late(answer) }
                 guard waiter.waits(for: entry.work) else { return .left }
-                works[key]?.waiters.append(waiter)
+                works[key]?.others.append(waiter)
                 if wish.priority > entry.priority {
                     works[key]?.priority = wish.priority
                     raised = entry.work
@@ -91,7 +100,7 @@ final class WorkTable: Sendable {
             }
             let work = make(wish)
             guard waiter.waits(for: work) else { return .left }
-            works[key] = Entry(work: work, waiters: [waiter], priority: wish.priority)
+            works[key] = Entry(work: work, first: waiter, priority: wish.priority)
             return .started(work)
         }
         raised?.change(priority: wish.priority)
@@ -106,8 +115,8 @@ final class WorkTable: Sendable {
                 return (false, nil)
             }
             let priority = works.values[place].priority
-            works.values[place].waiters.removeAll { $0 === waiter }
-            if works.values[place].waiters.isEmpty {
+            works.values[place].remove(waiter)
+            if works.values[place].first == nil {
                 works.remove(at: place)
                 return (true, nil)
             }
@@ -131,18 +140,20 @@ final class WorkTable: Sendable {
         _ answer: Answer, of work: any SharedWork, stays: Bool = false, reporting received: Int64? = nil,
         _ turn: inout Turn
     ) {
-        let waiters = works.withLock { works -> [any WorkWaiter] in
-            guard let place = Self.place(of: work, in: works) else { return [] }
-            guard stays else { return works.remove(at: place).value.waiters }
-            guard works.values[place].answer == nil else { return [] }
+        let told = works.withLock { works -> Entry? in
+            guard let place = Self.place(of: work, in: works) else { return nil }
+            guard stays else { return works.remove(at: place).value }
+            guard works.values[place].answer == nil else { return nil }
             works.values[place].answer = answer
-            defer { works.values[place].waiters = [] }
-            return works.values[place].waiters
+            defer { (works.values[place].first, works.values[place].others) = (nil, []) }
+            return works.values[place]
         }
-        for waiter in waiters {
+        func tell(_ waiter: any WorkWaiter) {
             if let received { waiter.wish.progress?(received, received) }
             waiter.arrived(answer, &turn)
         }
+        if let first = told?.first { tell(first) }
+        for waiter in told?.others ?? [] { tell(waiter) }
     }
 
     /// Ends work whose answer has been stored, so that later requests start anew.
@@ -160,7 +171,7 @@ final class WorkTable: Sendable {
     var waiterCount: Int { works.withLock { $0.values.reduce(0) { $0 + $1.waiters.count } } }
 
     func isWanted(_ work: any SharedWork) -> Bool {
-        works.withLock { works in Self.place(of: work, in: works).map { !works.values[$0].waiters.isEmpty } ?? false }
+        works.withLock { works in Self.place(of: work, in: works).map { works.values[$0].first != nil } ?? false }
     }
 
     func report(_ received: Int64, _ total: Int64?, of work: any SharedWork) {
