@@ -15,9 +15,6 @@ struct BulkRemoval {
     /// moment to take it.
     private static let pause: UInt32 = 300
 
-    /// The number of items between two looks at the clock.
-    private static let timing = 16
-
     let writer: IndexWriter
     let directory: CacheDirectory
     /// Whether entries that were used since they were found stay.
@@ -39,10 +36,14 @@ struct BulkRemoval {
         let atOnce = victims.count < many
         try slices(of: groups) { slice, connection throws(StorageError) in
             let stored = try connection.storedSize()
-            return try Self.work(on: slice) { group throws(StorageError) in
+            return try Self.work(on: slice) { groups throws(StorageError) in
                 // The size when the transaction began, plus its own changes.
-                if let limit, stored.adding(saturating: connection.tally.stored) <= limit { return nil }
-                return try removeObject(of: group, atOnce: atOnce, naming: names, connection)
+                let excess = limit.map { stored.adding(saturating: connection.tally.stored).subtracting(saturating: $0) }
+                if let excess, excess <= 0 { return nil }
+                guard atOnce, let group = groups.first else {
+                    return try removeObjects(of: groups, freeing: excess ?? .max, naming: names, connection)
+                }
+                return (try removeObject(of: group, naming: names, connection), 1)
             }
         } each: { (done: Outcome) in
             removal.add(done.removed)
@@ -52,15 +53,19 @@ struct BulkRemoval {
         }
         left.sort { $0.row < $1.row }
         try slices(of: left) { slice, connection throws(StorageError) in
-            try Self.work(on: slice) { victim throws(StorageError) -> (row: Int64, name: EntryName?)? in
-                let name = names ? try connection.name(row: victim.row) : nil
-                try connection.removeDangling(victim)
-                return (victim.row, name)
+            try Self.work(on: slice) { left throws(StorageError) -> (value: Outcome, count: Int)? in
+                let some = left.prefix(Connection.together)
+                var outcome = Outcome()
+                if names { for victim in some { try name(victim, connection, in: &outcome) } }
+                try connection.removeDangling(some)
+                outcome.removed.add(entries: some.count, bytes: 0)
+                outcome.rows = some.map(\.row)
+                return (outcome, some.count)
             }
-        } each: { row, name in
-            removal.add(entries: 1, bytes: 0)
-            removed(row)
-            if let note, let name { note(name) }
+        } each: { (done: Outcome) in
+            removal.add(done.removed)
+            done.rows.forEach(removed)
+            if let note { done.names.forEach(note) }
         }
         return removal
     }
@@ -85,60 +90,105 @@ struct BulkRemoval {
         return groups
     }
 
+    /// Removes the objects of the first groups, and leaves the entries dangling that have lost theirs. Ends when that
+    /// frees so many bytes.
+    private func removeObjects(
+        of groups: ArraySlice<ArraySlice<Victim>>, freeing most: Int64, naming: Bool, _ connection: Connection
+    ) throws(StorageError) -> (value: Outcome, count: Int) {
+        var outcome = Outcome()
+        let some = groups.prefix(Connection.together)
+        // Only the access times are read, because a page holds ten times as many of them as of entries. Storing an entry
+        // again moves its time too.
+        let times = try connection.accessTimes(rows: some.joined().map(\.row))
+        var objects = try connection.objects(rows: some.compactMap(\.first?.object))[...]
+        var cleared: [(row: Int64, size: Int64)] = []
+        var (count, freed) = (0, Int64(0))
+        for group in some where freed < most {
+            count += 1
+            var still: [Victim] = []
+            for victim in group {
+                if times[victim.row] == victim.accessed {
+                    still.append(victim)
+                } else if !sparesUsed, try has(victim, connection) {
+                    still.append(victim)
+                }
+            }
+            guard let row = still.first?.object else { continue }
+            objects = objects.drop { $0.unused.row < row }
+            guard let object = objects.first, object.unused.row == row else {
+                outcome.dangling += still
+                continue
+            }
+            guard object.references <= still.count else {
+                try remove(still, of: object, naming: naming, connection, &outcome)
+                continue
+            }
+            if let file = object.unused.object { try directory.objects.clear(file) }
+            cleared.append((row, object.size))
+            freed = freed.adding(saturating: object.size)
+            outcome.dangling += still
+            outcome.removed.add(entries: 0, bytes: object.unused.object?.size ?? 0)
+        }
+        try connection.deleteObjects(cleared)
+        return (outcome, count)
+    }
+
+    /// Removes the unchanged victims of an object together with it.
     private func removeObject(
-        of group: ArraySlice<Victim>, atOnce: Bool, naming: Bool, _ connection: Connection
+        of group: ArraySlice<Victim>, naming: Bool, _ connection: Connection
     ) throws(StorageError) -> Outcome {
         var outcome = Outcome()
         var still: [Victim] = []
-        for victim in group where try isUnchanged(victim, atOnce: atOnce, connection) { still.append(victim) }
+        for victim in group where try has(victim, connection) { still.append(victim) }
         guard let first = still.first else { return outcome }
-        guard let (references, size, object) = try connection.object(row: first.object) else {
+        guard let object = try connection.object(row: first.object) else {
             outcome.dangling = still
             return outcome
         }
-        if references <= still.count, !atOnce {
-            if let file = object.object { try directory.objects.clear(file) }
-            try connection.deleteObject(row: object.row, size: size)
-            outcome.dangling = still
-            outcome.removed.add(entries: 0, bytes: object.object?.size ?? 0)
-        } else {
-            for victim in still {
-                if naming, let name = try connection.name(row: victim.row) { outcome.names.append(name) }
-                try connection.remove(row: victim.row, from: directory)
-                outcome.rows.append(victim.row)
-            }
-            let freed = references <= still.count ? object.object?.size ?? 0 : 0
-            outcome.removed.add(entries: still.count, bytes: freed)
-        }
+        try remove(still, of: object, naming: naming, connection, &outcome)
         return outcome
     }
 
-    /// Returns whether a victim is unchanged since it was found. When there are many, only their access times are read,
-    /// because a page holds ten times as many of them. Storing an entry again moves its time too.
-    private func isUnchanged(
-        _ victim: Victim, atOnce: Bool, _ connection: Connection
-    ) throws(StorageError) -> Bool {
-        if !atOnce, try connection.accessed(row: victim.row) == victim.accessed { return true }
-        guard atOnce || !sparesUsed, let now = try connection.victim(row: victim.row) else { return false }
+    /// Removes entries of an object, and the object if it has no others.
+    private func remove(
+        _ victims: [Victim], of object: Connection.CountedObject, naming: Bool, _ connection: Connection,
+        _ outcome: inout Outcome
+    ) throws(StorageError) {
+        for victim in victims {
+            if naming { try name(victim, connection, in: &outcome) }
+            try connection.remove(row: victim.row, from: directory)
+            outcome.rows.append(victim.row)
+        }
+        let freed = object.references <= victims.count ? object.unused.object?.size ?? 0 : 0
+        outcome.removed.add(entries: victims.count, bytes: freed)
+    }
+
+    private func name(_ victim: Victim, _ connection: Connection, in outcome: inout Outcome) throws(StorageError) {
+        if let name = try connection.name(row: victim.row) { outcome.names.append(name) }
+    }
+
+    /// Returns whether a victim has the object with which it was found, and was not used since, if that spares it.
+    private func has(_ victim: Victim, _ connection: Connection) throws(StorageError) -> Bool {
+        guard let now = try connection.victim(row: victim.row) else { return false }
         return now.object == victim.object && (!sparesUsed || now.accessed == victim.accessed)
     }
 
-    /// The results of a slice, and whether the whole removal is finished.
-    private typealias Done<Value> = (values: [Value], isOver: Bool)
+    /// The results of a slice, how many items they are of, and whether the whole removal is finished.
+    private typealias Done<Value> = (values: [Value], count: Int, isOver: Bool)
 
-    /// Calls `body` for each item until the time of one transaction is used up. A nil from `body` finishes the whole
-    /// removal.
+    /// Calls `body` with the remaining items until the time of one transaction is used up; it returns how many it has
+    /// handled. A nil from `body` finishes the whole removal.
     private static func work<Item, Value>(
-        on items: ArraySlice<Item>, _ body: (Item) throws(StorageError) -> Value?
+        on items: ArraySlice<Item>, _ body: (ArraySlice<Item>) throws(StorageError) -> (value: Value, count: Int)?
     ) throws(StorageError) -> Done<Value> {
         let start = ContinuousClock.now
-        var done: [Value] = []
-        for item in items {
-            guard let value = try body(item) else { return (done, true) }
+        var (done, left) = ([Value](), items)
+        repeat {
+            guard let (value, count) = try body(left) else { return (done, items.count - left.count, true) }
             done.append(value)
-            if done.count % timing == 0, start.duration(to: .now) > slice { break }
-        }
-        return (done, false)
+            left.removeFirst(count)
+        } while !left.isEmpty && start.duration(to: .now) < slice
+        return (done, items.count - left.count, false)
     }
 
     /// Calls `body` with the remaining items, in one transaction each time, until all are done.
@@ -155,7 +205,7 @@ struct BulkRemoval {
             }
             done.values.forEach(each)
             if done.isOver { return }
-            next += done.values.count
+            next += done.count
         }
     }
 }

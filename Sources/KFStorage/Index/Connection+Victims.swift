@@ -4,11 +4,41 @@ extension Connection {
     private static let times = Query("SELECT id, accessed, expires FROM times")
     private static let victim = Query(
         "SELECT e.object, e.size, t.accessed FROM entries e JOIN times t ON t.id = e.id WHERE e.id = ?1")
-    private static let accessed = Query("SELECT accessed FROM times WHERE id = ?1")
     private static let name = Query("SELECT key, identifier FROM entries WHERE id = ?1")
     private static let objectByRow = Query("SELECT refs, hash, ext, size, mtime FROM objects WHERE id = ?1")
     private static let dangling = Query(
         "SELECT 1 FROM entries WHERE id = ?1 AND object NOT IN (SELECT id FROM objects WHERE id = entries.object)")
+
+    /// The number of rows that one statement takes: a statement for each row costs three times as many instructions.
+    static let together = 64
+    private static let rows = "(\((1...together).map { "?\($0)" }.joined(separator: ", ")))"
+    private static let victims = Query(
+        """
+        SELECT e.id, e.object, e.size, t.accessed FROM entries e JOIN times t ON t.id = e.id
+        WHERE e.id IN \(rows) ORDER BY e.id
+        """)
+    private static let accessTimes = Query("SELECT id, accessed FROM times WHERE id IN \(rows) ORDER BY id")
+    private static let objects = Query(
+        "SELECT id, refs, hash, ext, size, mtime FROM objects WHERE id IN \(rows) ORDER BY id")
+    private static let entriesToRemove = Query(
+        """
+        SELECT e.id, e.object, t.accessed, e.parent IS NOT NULL, e.host, e.format, e.size, e.created, t.expires
+        FROM entries e LEFT JOIN times t ON t.id = e.id WHERE e.id IN \(rows) ORDER BY e.id
+        """)
+    private static let deleteObjects = Query("DELETE FROM objects WHERE id IN \(rows)")
+    private static let deleteEntries = Query("DELETE FROM entries WHERE id IN \(rows)")
+    private static let deleteTimes = Query("DELETE FROM times WHERE id IN \(rows)")
+
+    /// Calls `body` for each row of the result of a statement over up to `together` rows.
+    private func forEach(
+        _ query: Query, rows: some Collection<Int64>, body: (Statement) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        precondition(rows.count <= Self.together)
+        let statement = try statement(query)
+        defer { statement.reset() }
+        for (index, row) in rows.enumerated() { row.bind(to: statement, at: Int32(index + 1)) }
+        while try statement.step() { try body(statement) }
+    }
 
     /// Returns the first `count` entries after `last` in the order of eviction, in one pass over all access times.
     /// `uses` are later access times, by row, that are not yet in the index.
@@ -31,11 +61,17 @@ extension Connection {
     /// Returns the victims in the order of their ranks; nil for those that no longer exist.
     func victims(_ ranks: [EvictionRank]) throws(StorageError) -> [Victim?] {
         var found = [Victim?](repeating: nil, count: ranks.count)
+        // In the order of rows, because neighbours share a page.
+        let order = ranks.indices.sorted { ranks[$0].row < ranks[$1].row }
         // In one transaction: with one per look-up, SQLite's locks took longer than the look-ups.
         try reading { () throws(StorageError) in
-            // In the order of rows, because neighbours share a page.
-            for index in ranks.indices.sorted(by: { ranks[$0].row < ranks[$1].row }) {
-                found[index] = try victim(row: ranks[index].row)
+            for start in stride(from: 0, to: order.count, by: Self.together) {
+                var some = order[start..<min(start + Self.together, order.count)]
+                try forEach(Self.victims, rows: some.lazy.map { ranks[$0].row }) { row throws(StorageError) in
+                    let victim = Victim(row: row.int64(0), object: row.int64(1), size: row.int64(2), accessed: row.int64(3))
+                    some = some.drop { ranks[$0].row < victim.row }
+                    if let index = some.first, ranks[index].row == victim.row { found[index] = victim }
+                }
             }
         }
         return found
@@ -65,25 +101,69 @@ extension Connection {
         return found
     }
 
-    /// Returns the reference count, size and content of an object; nil if it has no row.
-    func object(row: Int64) throws(StorageError) -> (references: Int64, size: Int64, unused: UnusedObject)? {
+    /// The reference count of an object, its size by the index, and its content.
+    typealias CountedObject = (references: Int64, size: Int64, unused: UnusedObject)
+
+    /// Returns an object; nil if it has no row.
+    func object(row: Int64) throws(StorageError) -> CountedObject? {
         try first(Self.objectByRow, row) {
             ($0.int64(0), $0.int64(3), UnusedObject(row: row, object: $0.object(1)))
         }
     }
 
-    /// Removes an entry whose object has been removed, with its times. Keeps one that was stored again and has an
-    /// object.
-    func removeDangling(_ victim: Victim) throws(StorageError) {
-        let now = try self.victim(row: victim.row)
-        let isAsFound = now?.object == victim.object && now?.accessed == victim.accessed
-        guard isAsFound ? true : try isDangling(row: victim.row) else { return }
-        try removeEntry(row: victim.row, releases: false)
+    /// Returns the objects of up to `together` rows that exist, in ascending order.
+    func objects(rows: some Collection<Int64>) throws(StorageError) -> [CountedObject] {
+        var found: [CountedObject] = []
+        try forEach(Self.objects, rows: rows) { row throws(StorageError) in
+            let unused = UnusedObject(row: row.int64(0), object: row.object(2))
+            found.append((references: row.int64(1), size: row.int64(4), unused: unused))
+        }
+        return found
     }
 
-    /// Returns the access time of an entry; nil if it does not exist.
-    func accessed(row: Int64) throws(StorageError) -> Int64? {
-        try first(Self.accessed, row) { $0.int64(0) }
+    /// Removes the rows of up to `together` objects, whose files have been removed.
+    func deleteObjects(_ objects: [(row: Int64, size: Int64)]) throws(StorageError) {
+        guard !objects.isEmpty else { return }
+        try forEach(Self.deleteObjects, rows: objects.lazy.map(\.row)) { _ throws(StorageError) in }
+        for object in objects { tally.addObject(size: object.size, count: -1) }
+    }
+
+    /// Removes up to `together` entries whose objects have been removed, with their times. Keeps those that were stored
+    /// again and have an object. `victims` are in the order of rows.
+    func removeDangling(_ victims: ArraySlice<Victim>) throws(StorageError) {
+        var left = victims
+        var known: [(row: Int64, isAsFound: Bool, facts: Tally.Facts, expires: Int64?)] = []
+        try forEach(Self.entriesToRemove, rows: victims.lazy.map(\.row)) { row throws(StorageError) in
+            let number = row.int64(0)
+            left = left.drop { $0.row < number }
+            let isAsFound = left.first.map { $0.object == row.int64(1) && $0.accessed == row.optionalInt64(2) } ?? false
+            let facts = Tally.Facts(
+                isVariant: row.int64(3) != 0, host: row.int64(4), format: row.int64(5), size: row.int64(6),
+                created: row.int64(7))
+            known.append((number, isAsFound, facts, row.optionalInt64(8)))
+        }
+        var removed: [Int64] = []
+        for entry in known {
+            guard entry.isAsFound ? true : try isDangling(row: entry.row) else { continue }
+            tally.add(entry.facts, count: -1)
+            if let expires = entry.expires { tally.addExpiry(expires, count: -1) }
+            try removeTags(row: entry.row)
+            removed.append(entry.row)
+        }
+        guard !removed.isEmpty else { return }
+        try forEach(Self.deleteTimes, rows: removed) { _ throws(StorageError) in }
+        try forEach(Self.deleteEntries, rows: removed) { _ throws(StorageError) in }
+    }
+
+    /// Returns the access times of entries that exist, by row.
+    func accessTimes(rows: [Int64]) throws(StorageError) -> [Int64: Int64] {
+        var found: [Int64: Int64] = [:]
+        found.reserveCapacity(rows.count)
+        for start in stride(from: 0, to: rows.count, by: Self.together) {
+            let some = rows[start..<min(start + Self.together, rows.count)]
+            try forEach(Self.accessTimes, rows: some) { row throws(StorageError) in found[row.int64(0)] = row.int64(1) }
+        }
+        return found
     }
 
     func name(row: Int64) throws(StorageError) -> EntryName? {

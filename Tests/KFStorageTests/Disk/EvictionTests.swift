@@ -93,6 +93,23 @@ struct EvictionTests {
         #expect(try fixture.objects().count == 102)
     }
 
+    @Test("A bulk removal ends when enough is removed", arguments: [0, 100, 1270, 1280, 2990])
+    func limited(_ limit: Int64) async throws {
+        let storage = try fixture.open()
+        for index in 0..<300 { try await storage.put("text \(10000 + index)", "k\(index)") }
+        let reader = try storage.session.makeReader()
+        let ranks = try reader.evictionOrder(after: nil, count: 300, now: fixture.time.now)
+        var bulk = storage.bulkRemoval(.evicted)
+        bulk.many = 1
+        let done = try bulk.remove(try reader.victims(ranks).compactMap { $0 }, downTo: limit)
+        #expect(try storage.storedSize() == limit)
+        #expect(done.bytes == 3000 - limit)
+        #expect(done.entries == Int(done.bytes / 10))
+        let result = try storage.verify(repairs: false) { _ in }
+        #expect(result.damage == 0, "\(result)")
+        #expect(try fixture.objects().count == Int(limit / 10))
+    }
+
     @Test("Few entries go in one commit with their objects")
     func few() async throws {
         let storage = try fixture.open()
