@@ -167,6 +167,7 @@ extension ImageJob {
             .call { [self] _, turn in
                 withExtendedLifetime(failure.flight) { if waits { giveUp(failure, &turn) } }
             })
+        // With the turn, when the work has left the table: a call that follows the store cannot join that work.
         turn.beginStores(urgent: waits)
         turn.store(order)
         if !waits { giveUp(failure, &turn) }
