@@ -29,7 +29,11 @@ linker = $(foreach flag,$(1),-Xlinker $(flag))
 # The name of the folder of the sources is not in the binary, and neither are the hashes of modules that were compiled below
 # it, so that two folders make the same code.
 # Nothing that lies beside the binary is loaded in place of a system's library.
+#
+# A start takes a quarter of its instructions less when metadata is found by direct calls in place of names that the runtime
+# demangles.
 RELEASE := $(SWIFT) build -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -use-ld=lld \
+	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs -Xcc -ffile-prefix-map=$(CURDIR)=. \
 	$(call linker,$(CURDIR)/.build/commit.o) \
