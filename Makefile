@@ -38,7 +38,8 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib --disable-local-rpath
 	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs -Xcc -ffile-prefix-map=$(CURDIR)=. \
 	$(call linker,$(CURDIR)/.build/commit.o) \
 	$(call linker,--as-needed -O2 -L$(ARCHIVES) --icf=all --version-script=$(LINKING)/exports.map $(LINKING)/sections.ld) \
-	$(call linker,--wrap=_swift_stdlib_getScalarName --defsym=__wrap__swift_stdlib_getScalarName=kf_scalar_name)
+	$(call linker,--wrap=_swift_stdlib_getScalarName --defsym=__wrap__swift_stdlib_getScalarName=kf_scalar_name) \
+	$(call linker,--wrap=swift_copyAuxiliaryExecutablePath --defsym=__wrap_swift_copyAuxiliaryExecutablePath=kf_no_program)
 # Relocations in 40 KB in place of 1 MB. They need glibc 2.36; without them, the binary runs with 2.34.
 PACKED := $(call linker,-z pack-relative-relocs)
 

@@ -23,5 +23,16 @@ extension EndToEnd {
             #expect(!hit.contains { $0.contains("socket(") || $0.contains("connect(") }, "\(hit)")
             #expect(hit.contains { $0.contains("index.sqlite") }, "\(hit)")
         }
+
+        @Test(
+            "The runtime looks for nothing beside the program, nor at its memory",
+            .enabled("not the release binary") { ProcessInfo.processInfo.environment["KF_BINARY"] != nil },
+            .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
+        func start() async throws {
+            let kf = try KFCommand()
+            let calls = try await kf.calls("all", of: ["--version"])
+            #expect(calls.contains { $0.contains("libc.so") }, "the check itself no longer works")
+            #expect(!calls.contains { $0.contains("swift-backtrace") || $0.contains("/proc/self/maps") }, "\(calls)")
+        }
     }
 }

@@ -4,5 +4,6 @@
 // Links threads.c, which replaces `pthread_create` in the command's process, and linking.c.
 
 long kf_scalar_name(unsigned scalar, unsigned char *buffer, long capacity);
+char *kf_no_program(const char *name);
 
 #endif
