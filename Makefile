@@ -31,15 +31,17 @@ linker = $(foreach flag,$(1),-Xlinker $(flag))
 # Nothing that lies beside the binary is loaded in place of a system's library.
 #
 # A start takes a quarter of its instructions less when metadata is found by direct calls in place of names that the runtime
-# demangles.
+# demangles. libgcc is linked from its archive, as libstdc++ is.
 RELEASE := $(SWIFT) build -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -use-ld=lld \
 	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
+	-Xswiftc -Xclang-linker -Xswiftc -static-libgcc \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs -Xcc -ffile-prefix-map=$(CURDIR)=. \
 	$(call linker,$(CURDIR)/.build/commit.o) \
 	$(call linker,--as-needed -O2 -L$(ARCHIVES) --icf=all --version-script=$(LINKING)/exports.map $(LINKING)/sections.ld) \
 	$(call linker,--wrap=_swift_stdlib_getScalarName --defsym=__wrap__swift_stdlib_getScalarName=kf_scalar_name) \
-	$(call linker,--wrap=swift_copyAuxiliaryExecutablePath --defsym=__wrap_swift_copyAuxiliaryExecutablePath=kf_no_program)
+	$(call linker,--wrap=swift_copyAuxiliaryExecutablePath --defsym=__wrap_swift_copyAuxiliaryExecutablePath=kf_no_program) \
+	$(call linker,--defsym=_dl_find_object=kf_no_tables)
 # Relocations in 40 KB in place of 1 MB. They need glibc 2.36; without them, the binary runs with 2.34.
 PACKED := $(call linker,-z pack-relative-relocs)
 

@@ -19,3 +19,10 @@ char *kf_no_program(const char *name) {
     (void)name;
     return 0;
 }
+
+// Takes the place of libc's _dl_find_object, which is new in glibc 2.35: libgcc's archive asks it for the tables for
+// unwinding, of which the program has none (sections.ld).
+int kf_no_tables(void *address, void *result) {
+    (void)address, (void)result;
+    return -1;
+}

@@ -29,11 +29,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GO_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 # What is linked into the binary, by the package of Debian that has the archive.
 LINKED = ["libsqlite3-dev", "libssl-dev", "libpng-dev", "libjpeg62-turbo-dev", "libwebp-dev", "libgif-dev", "zlib1g-dev",
-          "libstdc++-12-dev"]
+          "libstdc++-12-dev", "libgcc-12-dev"]
 # The oldest glibc that has all symbols of the binary, which `check_glibc` makes sure of.
 GLIBC = (2, 34)
 # What the image has beside kf: what it is linked with, and what it loads when it is needed.
-IMAGE_PACKAGES = ["libc6", "libgcc-s1", "libcurl4", "liblcms2-2", "libavif15", "libarchive13"]
+IMAGE_PACKAGES = ["libc6", "libcurl4", "liblcms2-2", "libavif15", "libarchive13"]
 IMAGE_USER = 65532
 
 

@@ -5,5 +5,6 @@
 
 long kf_scalar_name(unsigned scalar, unsigned char *buffer, long capacity);
 char *kf_no_program(const char *name);
+int kf_no_tables(void *address, void *result);
 
 #endif
