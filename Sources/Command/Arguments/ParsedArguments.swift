@@ -206,13 +206,13 @@ struct ParsedArguments: Sendable {
         self.environment = environment
         self.file = file
         var settings = line.settings
-        let hasVariables = environment.keys.contains { $0.hasPrefix("KF_") }
-        if hasVariables { try Self.checkNames(environment, line.options) }
-        if hasVariables || file != nil {
-            for option in line.options where settings[option.name] == nil {
-                try Self.checkVariable(option, environment)
-                settings[option.name] = try Self.setting(option, environment, file)
-            }
+        let named = environment.keys.filter { $0.hasPrefix("KF_") }.map(Self.optionName)
+        if !named.isEmpty { try Self.checkNames(environment, line.options) }
+        // The names of all variables would cost a twelfth of a start.
+        for option in line.options where file != nil || named.contains(option.name) {
+            if settings[option.name] != nil { continue }
+            try Self.checkVariable(option, environment)
+            settings[option.name] = try Self.setting(option, environment, file)
         }
         try Self.resolveConflicts(line.options, &settings)
         self.settings = settings
@@ -229,7 +229,6 @@ struct ParsedArguments: Sendable {
     private static func checkNames(_ environment: [String: String], _ own: [OptionSpec]) throws(UsageError) {
         let strange = environment.keys.filter { name in
             guard name.hasPrefix("KF_"), !otherVariables.contains(name) else { return false }
-            // The names of all variables would cost a sixth of a start.
             let option = optionName(name)
             return !own.contains { $0.name == option }
         }
