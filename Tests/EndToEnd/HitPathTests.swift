@@ -25,6 +25,21 @@ extension EndToEnd {
         }
 
         @Test(
+            "A hit opens the index and looks up in one read transaction each",
+            .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
+        func transactions() async throws {
+            let kf = try KFCommand()
+            let server = try FileServer()
+            let url = server.url("png/rgb.png")
+            #expect(try await kf.run("fetch", url).status == 0)
+            // SQLite locks one of the bytes 123 to 127 of its shared memory for each.
+            let locks = try await kf.calls("fcntl", of: ["fetch", url]).filter { call in
+                call.contains("-shm") && call.contains(/F_RDLCK.*l_start=12[3-7]/)
+            }
+            #expect(locks.count == 2, "\(locks)")
+        }
+
+        @Test(
             "The runtime looks for nothing beside the program, nor at its memory",
             .enabled("not the release binary") { ProcessInfo.processInfo.environment["KF_BINARY"] != nil },
             .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })

@@ -71,7 +71,7 @@ final class IndexSession: Sendable {
             // If SQLite cannot create a file, it tries to read it, and reports only that error.
             throw .system(call: "open", path: directory.index, errno: ENOSPC)
         }
-        guard lock != nil, try connection.version < Schema.version else { return connection }
+        guard lock != nil, connection.versionAtOpening < Schema.version else { return connection }
         let writing = try openWriteLock(directory)
         try writing.acquire()
         defer { writing.release() }
@@ -182,10 +182,14 @@ final class IndexSession: Sendable {
     private static let tableCount = Query("SELECT count(*) FROM sqlite_schema")
 
     private static func checked(_ connection: sending Connection) throws(StorageError) -> sending Connection {
-        let version = try connection.version
-        if version != Schema.version, version != Schema.tagged { try checkFormat(version, connection) }
-        if let problem = try connection.schemaProblem(version) {
-            throw .corruptIndex(path: connection.path, detail: problem)
+        // Each read by itself would take and release SQLite's lock.
+        try connection.reading { () throws(StorageError) in
+            let version = try connection.version
+            connection.versionAtOpening = version
+            if version != Schema.version, version != Schema.tagged { try checkFormat(version, connection) }
+            if let problem = try connection.schemaProblem(version) {
+                throw .corruptIndex(path: connection.path, detail: problem)
+            }
         }
         return connection
     }

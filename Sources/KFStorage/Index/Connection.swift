@@ -213,6 +213,9 @@ final class Connection {
     /// The number of the index's format.
     var version: Int { get throws(StorageError) { Int(try integer(Self.userVersion)) } }
 
+    /// The number of the format when the index was opened and checked.
+    var versionAtOpening = Schema.version
+
     /// Starts updating `logPages`. SQLite then no longer checkpoints by itself.
     func watchLog() {
         sqlite3_wal_hook(
