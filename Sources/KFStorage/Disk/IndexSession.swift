@@ -37,10 +37,7 @@ final class IndexSession: Sendable {
             try BoundedLock(lock, .shared, byte: LockByte.users, patience: directory.patience).acquire()
         }
         isReadOnly = !writable
-        let connection = try Self.openCurrent(directory, writable ? lock : nil)
-        // 512 KiB instead of 2,000 KiB. Lookups read one leaf page after another, so a larger cache saves no reads.
-        try connection.execute("PRAGMA cache_size = -512")
-        reader = Mutex(connection)
+        reader = Mutex(try Self.openCurrent(directory, writable ? lock : nil))
         indexNumber = directory.indexNumber
     }
 
