@@ -139,6 +139,7 @@ extension ImageCache {
         case absent(Sight.Answer)
         /// The image cannot be used as it is, or only its original is cached.
         case unusable
+        /// The entry has the texts of the response only if the retrieval filters, or asks for proof or for freshness.
         case fresh(StoredFile)
 
         package var isAbsent: Bool {
@@ -154,11 +155,14 @@ extension ImageCache {
         let needsProof = retrievals.contains { $0.needsProof }
         let judges = needsProof || retrievals.contains { $0.options.cachePolicy == .http }
         @Sendable func accepts(_ index: Int, _ entry: Entry) -> Bool { !judges || retrievals[index].accepts(entry) }
+        // A filter reads the measures of the original among the header lines.
+        let withTexts = judges || retrievals.contains { $0.options.filter != nil }
         return try await blocking.run { [self] () throws(KingfisherError) in
             var seen = [Seen](repeating: .absent(.unknown), count: retrievals.count)
             let commits = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
                 let commits = storage.commitsOfOthers
-                for (index, found) in try storage.lookUp(retrievals.map { $0.target }).enumerated() {
+                let targets = try storage.lookUp(retrievals.map { $0.target }, withTexts: withTexts)
+                for (index, found) in targets.enumerated() {
                     switch found {
                     case .absent: seen[index] = .absent(.unknown)
                     case .fresh(let entry) where accepts(index, entry):
@@ -172,7 +176,8 @@ extension ImageCache {
                     seen[index].isAbsent && retrievals[index].original != retrievals[index].target
                 }
                 if derived.isEmpty { return commits }
-                for (index, found) in zip(derived, try storage.lookUp(derived.map { retrievals[$0].original })) {
+                let originals = try storage.lookUp(derived.map { retrievals[$0].original }, withTexts: false)
+                for (index, found) in zip(derived, originals) {
                     if case .absent = found { continue }
                     seen[index] = .unusable
                 }

@@ -1,32 +1,38 @@
 /// Look-ups in the index. Each is one read transaction, and none takes a lock of the cache's own.
 extension Connection {
-    static let columns = """
-        e.id, e.key, e.identifier, e.original, e.url, e.etag, e.last_modified, e.freshness, e.created, e.ttl,
-        e.extending, t.accessed, t.expires, t.hits, o.hash, o.ext, o.size, o.mtime, o.width, o.height, o.frames
-        """
+    static let columns = columns(texts: "e.url, e.etag, e.last_modified, e.freshness")
 
-    private static let entryByKey = entryQuery(
-        "WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ?3")
+    private static func columns(texts: String) -> String {
+        """
+        e.id, e.key, e.identifier, e.original, \(texts), e.created, e.ttl, e.extending, t.accessed, t.expires, t.hits,
+        o.hash, o.ext, o.size, o.mtime, o.width, o.height, o.frames
+        """
+    }
+
+    private static let places = "WHERE e.id BETWEEN ?1 AND ?1 + 3"
+    private static let entryByPlace = entryQuery(Connection.places)
+    private static let entryWithoutTexts = Query(
+        entrySQL(Connection.places, columns: Connection.columns(texts: "NULL, NULL, NULL, NULL")))
     private static let entriesByParent = entryQuery("WHERE e.parent = ?1 AND e.key = ?2")
 
     private static func entryQuery(_ condition: String) -> Query { Query(entrySQL(condition)) }
 
-    private static func entrySQL(_ condition: String) -> String {
+    private static func entrySQL(_ condition: String, columns: String = Connection.columns) -> String {
         """
         SELECT \(columns) FROM entries e CROSS JOIN times t ON t.id = e.id CROSS JOIN objects o ON o.id = e.object
         \(condition)
         """
     }
 
-    /// Returns the entry of a key, even if it is expired.
-    func entry(_ key: EntryKey) throws(StorageError) -> Entry? {
-        let statement = try statement(Self.entryByKey)
+    /// Returns the entry of a key, even if it is expired. Without `withTexts`, it lacks the URL, the validators and the
+    /// header lines of the response.
+    func entry(_ key: EntryKey, withTexts: Bool = true) throws(StorageError) -> Entry? {
+        let statement = try statement(withTexts ? Self.entryByPlace : Self.entryWithoutTexts)
         defer { statement.reset() }
         key.id.bind(to: statement, at: 1)
-        key.key.bind(to: statement, at: 2)
-        key.identifier.bind(to: statement, at: 3)
-        // At most one of the rows has the key. An unusable row counts as missing.
+        // At most one of the rows has the key, most often the first. An unusable row counts as missing.
         while try statement.step() {
+            guard statement.equals(1, key.key), statement.equals(2, key.identifier) else { continue }
             if let entry = Self.entry(statement, key: key) { return entry }
         }
         return nil

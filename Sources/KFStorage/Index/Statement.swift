@@ -75,6 +75,15 @@ struct Statement {
         return count == text.utf8CodeUnitCount && memcmp(start, text.utf8Start, count) == 0
     }
 
+    func equals(_ column: Int32, _ text: String) -> Bool {
+        let count = Int(sqlite3_column_bytes(handle, column))
+        guard text.utf8.count == count else { return false }
+        // Without bytes there is no address.
+        guard let start = sqlite3_column_blob(handle, column) else { return true }
+        var text = text
+        return text.withUTF8 { memcmp(start, $0.baseAddress!, count) == 0 }
+    }
+
     func optionalText(_ column: Int32) -> String? {
         guard let start = sqlite3_column_text(handle, column) else { return nil }
         let count = Int(sqlite3_column_bytes(handle, column))

@@ -151,4 +151,28 @@ struct DiskStorageTests {
         #expect(try storage.totals().entries == 2)
         #expect(try #require(try storage.entry(for: EntryKey(key: "k"))).row == place + 1)
     }
+
+    @Test("A look-up without texts lacks nothing else")
+    func withoutTexts() async throws {
+        let storage = try fixture.open()
+        let key = EntryKey(key: "k", identifier: "blur:2")
+        let stored = try #require(
+            await storage.put("text", "k", identifier: "blur:2") {
+                $0.pixels = PixelFacts(width: 3, height: 2, frames: 1)
+                (($0.url, $0.etag), ($0.lastModified, $0.freshness)) = (("u", "e"), ("m", "a: b"))
+                $0.original = Array("original".utf8).withUnsafeBytes(SHA256.hash)
+                $0.extending = .none
+            })
+        guard case .fresh(let whole)? = try storage.lookUp([key]).first,
+            case .fresh(let plain)? = try storage.lookUp([key], withTexts: false).first
+        else {
+            Issue.record("the entry is not found")
+            return
+        }
+        #expect((whole.url, whole.etag) == ("u", "e") && (whole.lastModified, whole.freshness) == ("m", "a: b"))
+        #expect((plain.url, plain.etag) == (nil, nil) && (plain.lastModified, plain.freshness) == (nil, nil))
+        #expect(plain.key == key && plain.row == stored.row && plain.object == stored.object)
+        #expect(plain.original == stored.original && plain.timeToLive == stored.timeToLive && plain.extending == .none)
+        #expect((plain.created, plain.accessed, plain.expires) == (stored.created, stored.accessed, stored.expires))
+    }
 }
