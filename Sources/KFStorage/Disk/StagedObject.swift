@@ -241,12 +241,7 @@ package final class StagedObject: Sendable {
                 }
                 return published
             }
-            guard let digest = state.digest else {
-                throw .system(call: "publish", path: directory.path(name), errno: EINVAL)
-            }
-            let object = StoredObject(
-                digest: digest, fileExtension: fileExtension, size: state.size, modified: state.modified, pixels: pixels
-            )
+            let object = try object(state, fileExtension, pixels)
             if isPartial, !directory.isFile(state.file, at: name) {
                 // The directory was deleted and recreated, and another body has the name now.
                 throw .system(call: "rename", path: directory.path(name), errno: ENOENT)
@@ -263,6 +258,21 @@ package final class StagedObject: Sendable {
             uncount(&state)
             return object
         }
+    }
+
+    /// Returns the object that `publish` would make of the file; throws EINVAL before `finish`.
+    func object(_ fileExtension: ObjectExtension, _ pixels: PixelFacts?) throws(StorageError) -> StoredObject {
+        try state.withLock { state throws(StorageError) in try object(state, fileExtension, pixels) }
+    }
+
+    private func object(
+        _ state: borrowing Contents, _ fileExtension: ObjectExtension, _ pixels: PixelFacts?
+    ) throws(StorageError) -> StoredObject {
+        guard let digest = state.digest else {
+            throw .system(call: "publish", path: directory.path(name), errno: EINVAL)
+        }
+        return StoredObject(
+            digest: digest, fileExtension: fileExtension, size: state.size, modified: state.modified, pixels: pixels)
     }
 
     private func place(_ object: StoredObject) throws(StorageError) {

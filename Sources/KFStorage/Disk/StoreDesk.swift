@@ -34,19 +34,27 @@ struct StoreDesk {
                 return nil
             }
         }
-        let (digest, size) =
-            switch put.content {
-            case .staged(let staged): (try staged.finishedDigest(), staged.size)
-            case .known(let object, _): (object.digest, object.size)
-            }
-        let place = try connection.place(of: digest)
+        let content: StoredObject
+        let place: ObjectPlace
+        switch put.content {
+        case .staged(let staged):
+            content = try staged.object(ObjectExtension(put.facts), put.facts.pixels)
+            place = try connection.claim(content)
+        case .known(let object, _):
+            content = object
+            place = try connection.place(of: object.digest)
+        }
         let object: StoredObject
-        if !put.facts.rewrites, let whole = wholeObject(digest, size, put.facts, at: place) {
+        if !put.facts.rewrites, let whole = wholeObject(content, put.facts, at: place) {
             object = whole
             if synchronizes { try directory.objects.synchronize(object) }
         } else {
-            object = try publish(put, digest, place.known?.fileExtension ?? ObjectExtension(put.facts))
+            object = try publish(put, content.digest, place.known?.fileExtension ?? content.fileExtension)
             if place.known == nil { publishing(object) }
+            // Its file may have been written anew.
+            if place.isClaimed, object.modified != content.modified {
+                try connection.setModified(object.modified, object: object.digest)
+            }
         }
         // Synchronizing a file's bytes does not put its name on the disk.
         if synchronizes { try directory.objects.synchronizeFolder(of: object) }
@@ -64,11 +72,14 @@ struct StoreDesk {
     /// Returns the object of these bytes if the index and the disk have it. A rename over its file would cost ext4 a
     /// write to the disk at once.
     private func wholeObject(
-        _ digest: Digest, _ size: Int64, _ facts: EntryFacts, at place: ObjectPlace
+        _ content: StoredObject, _ facts: EntryFacts, at place: ObjectPlace
     ) -> StoredObject? {
-        guard let known = place.known, known.size == size, let fileExtension = known.fileExtension else { return nil }
+        guard let known = place.known, known.size == content.size, let fileExtension = known.fileExtension else {
+            return nil
+        }
         let object = StoredObject(
-            digest: digest, fileExtension: fileExtension, size: size, modified: known.modified, pixels: facts.pixels)
+            digest: content.digest, fileExtension: fileExtension, size: content.size, modified: known.modified,
+            pixels: facts.pixels)
         return directory.objects.isWhole(object) ? object : nil
     }
 

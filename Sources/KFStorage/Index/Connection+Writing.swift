@@ -5,8 +5,10 @@ extension Connection {
     private static let objectByDigest = Query(
         "SELECT id, hash, ext, size, mtime FROM objects WHERE id BETWEEN ?1 AND ?1 + 3 ORDER BY id")
     private static let insertObject = Query(
-        "INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8)"
-    )
+        """
+        INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames)
+        VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING
+        """)
     private static let updateObject = Query("UPDATE objects SET mtime = ?2 WHERE id = ?1")
     private static let retainObject = Query(
         "UPDATE objects SET mtime = ?2, refs = refs + 1, ext = ?3, size = ?4 WHERE id = ?1")
@@ -26,7 +28,10 @@ extension Connection {
         WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ?3
         """)
     private static let insertEntry = Query(
-        "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
+        """
+        INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+        ON CONFLICT (id) DO NOTHING
+        """)
     private static let entryToRemove = Query(
         """
         SELECT e.object, e.parent IS NOT NULL, e.host, e.format, e.size, e.created, t.expires, t.hits
@@ -46,6 +51,14 @@ extension Connection {
     /// Returns the row of the object with this digest; nil if there is none.
     func object(_ digest: Digest) throws(StorageError) -> KnownObject? { try place(of: digest).known }
 
+    /// Inserts an object, with one reference, unless its first place is taken; then it returns the object's row as
+    /// `place(of:)`. A new object, as most are, is not looked for first.
+    func claim(_ object: StoredObject) throws(StorageError) -> ObjectPlace {
+        let row = EntryKey.place(object.digest)
+        if try insert(object, row: row) { return ObjectPlace(row: row, isClaimed: true) }
+        return try place(of: object.digest)
+    }
+
     /// Returns the present or future row of an object. If other objects occupy all its places, the first is replaced.
     func place(of digest: Digest) throws(StorageError) -> ObjectPlace {
         let first = EntryKey.place(digest)
@@ -64,7 +77,7 @@ extension Connection {
             // Rows come in ascending order.
             if row == free { free += 1 }
         }
-        return ObjectPlace(row: free < first + EntryKey.probes ? free : first, known: nil)
+        return ObjectPlace(row: free < first + EntryKey.probes ? free : first)
     }
 
     /// Returns the cached original of a processed entry if it has other bytes than those that the entry was made from.
@@ -94,21 +107,24 @@ extension Connection {
     func put(
         _ key: EntryKey, _ facts: EntryFacts, object: StoredObject, at place: ObjectPlace, now: Timestamp
     ) throws(StorageError) -> (entry: Entry, unused: [UnusedObject]) {
-        let known = place.known
         let objectRow = try retain(object, place)
+        let (host, format) = (try hostLabel(facts.host), try formatLabel(facts.format))
+        var entry = Entry(key, facts, object, row: key.id, hits: 0, now: now)
+        // A new key, as most are, is not looked for first.
+        let isNew = try insert(entry, object: objectRow, host: host, format: format)
+        let (row, old) = isNew ? (key.id, nil) : try self.place(for: key)
         var unused: [UnusedObject] = []
-        let (row, old) = try self.place(for: key)
-        var hits: Int64 = 0
         // Remove variants made from other bytes. A variant of unknown origin goes only if an original is replaced.
         if key.isOriginal, old?.object != objectRow, try hasVariants {
             for row in try outdated(key, by: object.digest, replaces: old != nil) {
                 unused += try removeEntry(row: row).unused
             }
         }
+        var hits: Int64 = 0
         if let old {
             // After a killed eviction the entry may lack its object; then it holds no reference to the object.
             let removed = try removeEntry(
-                row: old.row, releases: known != nil || old.object != objectRow, keepsTags: old.isSame)
+                row: old.row, releases: place.known != nil || old.object != objectRow, keepsTags: old.isSame)
             unused += removed.unused
             if old.isSame { hits = removed.hits }
         }
@@ -117,14 +133,10 @@ extension Connection {
             unused.removeAll { $0.row == objectRow }
             try run(Self.countOne, objectRow)
         }
-        let entry = Entry(
-            key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
-            lastModified: facts.lastModified, freshness: facts.freshness, created: facts.past?.created ?? now,
-            timeToLive: facts.timeToLive ?? facts.expiration.timeToLive(from: now),
-            extending: Self.extending(Self.column(facts.extending, now: now)), accessed: facts.past?.accessed ?? now,
-            expires: facts.expiration.expiry(from: now), hits: hits.adding(saturating: facts.past?.hits ?? 0))
-        try insert(
-            entry, object: objectRow, host: try hostLabel(facts.host), format: try formatLabel(facts.format))
+        if !isNew {
+            entry = Entry(key, facts, object, row: row, hits: hits, now: now)
+            try insertOnly(entry, object: objectRow, host: host, format: format)
+        }
         return (entry, unused)
     }
 
@@ -146,7 +158,15 @@ extension Connection {
         }
     }
 
-    private func insert(_ entry: Entry, object: Int64, host: Int64, format: Int64) throws(StorageError) {
+    /// Inserts an entry into a row that must be free.
+    private func insertOnly(_ entry: Entry, object: Int64, host: Int64, format: Int64) throws(StorageError) {
+        guard try insert(entry, object: object, host: host, format: format) else {
+            throw .corruptIndex(path: path, detail: "a free row is taken")
+        }
+    }
+
+    /// Inserts an entry unless its row is taken; returns whether it did.
+    private func insert(_ entry: Entry, object: Int64, host: Int64, format: Int64) throws(StorageError) -> Bool {
         let key = entry.key
         let created = entry.created.milliseconds
         let parent = key.identifier.isEmpty ? nil : key.source.id
@@ -157,6 +177,7 @@ extension Connection {
         insert.bind(from: 9, entry.object.size, created, entry.timeToLive, extending)
         insert.bind(from: 13, entry.url, entry.etag, entry.lastModified, entry.freshness)
         try insert.run()
+        guard hasChanged else { return false }
         let times = try statement(Self.insertTime)
         times.bind(from: 1, entry.row, entry.accessed.milliseconds, entry.expires.milliseconds, entry.hits)
         try times.run()
@@ -165,13 +186,28 @@ extension Connection {
                 isVariant: !key.identifier.isEmpty, host: host, format: format, size: entry.object.size,
                 created: created), count: 1)
         tally.addExpiry(entry.expires.milliseconds, count: 1)
+        return true
+    }
+
+    /// Inserts an object with one reference unless its row is taken; returns whether it did.
+    private func insert(_ object: StoredObject, row: Int64) throws(StorageError) -> Bool {
+        let pixels = object.pixels
+        let insert = try statement(Self.insertObject)
+        insert.bind(from: 1, row, object.digest, object.fileExtension.text, object.size)
+        insert.bind(
+            from: 5, object.modified, pixels.map { Int64($0.width) }, pixels.map { Int64($0.height) },
+            pixels.map { Int64($0.frames) })
+        try insert.run()
+        guard hasChanged else { return false }
+        tally.addObject(size: object.size, count: 1)
+        return true
     }
 
     /// Copies an entry from another index, keeping its row. Does nothing if the key already exists.
     func adopt(_ entry: Entry, host: String, format: String) throws(StorageError) {
         guard try place(for: entry.key).old == nil else { return }
         let object = try retain(entry.object, try place(of: entry.object.digest))
-        try insert(entry, object: object, host: try hostLabel(host), format: try formatLabel(format))
+        try insertOnly(entry, object: object, host: try hostLabel(host), format: try formatLabel(format))
     }
 
     /// Removes an entry with its times and, unless another one of the same key replaces it, its tags. Returns its
@@ -241,22 +277,14 @@ extension Connection {
     }
 
     private func retain(_ object: StoredObject, _ place: ObjectPlace) throws(StorageError) -> Int64 {
-        let row = place.row
         if let known = place.known {
-            try run(Self.retainObject, row, object.modified, object.fileExtension.text, object.size)
+            try run(Self.retainObject, place.row, object.modified, object.fileExtension.text, object.size)
             // The row may have had another size than the file that is in place now.
             tally.stored = tally.stored.adding(saturating: object.size.subtracting(saturating: known.size))
-            return row
+        } else if !place.isClaimed, try !insert(object, row: place.row) {
+            throw .corruptIndex(path: path, detail: "a free row is taken")
         }
-        let pixels = object.pixels
-        let insert = try statement(Self.insertObject)
-        insert.bind(from: 1, row, object.digest, object.fileExtension.text, object.size)
-        insert.bind(
-            from: 5, object.modified, pixels.map { Int64($0.width) }, pixels.map { Int64($0.height) },
-            pixels.map { Int64($0.frames) })
-        try insert.run()
-        tally.addObject(size: object.size, count: 1)
-        return row
+        return place.row
     }
 
     /// Returns the present or future row of a key, and the entry in it. If other keys occupy all its places, the first
@@ -319,8 +347,10 @@ struct UnusedObject {
 /// The present or future row of an object.
 struct ObjectPlace {
     let row: Int64
-    /// The present row; nil if there is none yet.
-    let known: KnownObject?
+    /// The present object; nil if the row is free or claimed.
+    var known: KnownObject?
+    /// Whether the object's row has just been inserted for the entry that is about to be.
+    var isClaimed = false
 }
 
 struct KnownObject {
@@ -329,6 +359,21 @@ struct KnownObject {
     let fileExtension: ObjectExtension?
     let size: Int64
     let modified: Int64
+}
+
+extension Entry {
+    /// Creates the entry that a store makes in a row.
+    fileprivate convenience init(
+        _ key: EntryKey, _ facts: EntryFacts, _ object: StoredObject, row: Int64, hits: Int64, now: Timestamp
+    ) {
+        self.init(
+            key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
+            lastModified: facts.lastModified, freshness: facts.freshness, created: facts.past?.created ?? now,
+            timeToLive: facts.timeToLive ?? facts.expiration.timeToLive(from: now),
+            extending: Connection.extending(Connection.column(facts.extending, now: now)),
+            accessed: facts.past?.accessed ?? now, expires: facts.expiration.expiry(from: now),
+            hits: hits.adding(saturating: facts.past?.hits ?? 0))
+    }
 }
 
 extension Connection {

@@ -202,6 +202,9 @@ final class Connection {
     /// Whether a transaction is open. Some failures make SQLite roll back by itself.
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
+    /// Whether the last statement that ran has changed a row.
+    var hasChanged: Bool { sqlite3_changes64(handle) > 0 }
+
     /// The number of row changes since the connection was opened.
     var changes: Int64 { sqlite3_total_changes64(handle) }
 

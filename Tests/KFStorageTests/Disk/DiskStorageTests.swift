@@ -150,6 +150,38 @@ struct DiskStorageTests {
         #expect(try storage.text("k") == "mine")
         #expect(try storage.totals().entries == 2)
         #expect(try #require(try storage.entry(for: EntryKey(key: "k"))).row == place + 1)
+        try await storage.put("mine again", "k")
+        #expect(try storage.freshEntries(for: [EntryKey(key: "k")])[0]?.row == place + 1)
+        #expect(try storage.text("k") == "mine again")
+        #expect(try storage.totals().entries == 2)
+    }
+
+    @Test("Objects with equal hash prefixes do not collide")
+    func objectCollisions() async throws {
+        let storage = try fixture.open()
+        let mine = Array("mine".utf8).withUnsafeBytes(SHA256.hash)
+        try await storage.put("stranger", "s")
+        try storage.writer.perform { connection throws(StorageError) in
+            try connection.execute("UPDATE objects SET id = \(EntryKey.place(mine))")
+            try connection.execute("UPDATE entries SET object = \(EntryKey.place(mine))")
+        }
+        try await storage.put("mine", "k")
+        try await storage.put("mine", "l")
+        #expect(try storage.text("s") == "stranger")
+        #expect(try [storage.text("k"), storage.text("l")] == ["mine", "mine"])
+        #expect(try storage.totals().objects == 2)
+    }
+
+    @Test("A body that lost its file is stored with the time of a new one")
+    func lostBody() async throws {
+        let storage = try fixture.open()
+        let key = EntryKey(key: "k")
+        let staged = try storage.stage(Array("text".utf8))
+        for file in try fixture.leftovers() { try #require(unlink("\(fixture.root)/v1/tmp/\(file)") == 0) }
+        fixture.time.advance(seconds: 5)
+        #expect(try await storage.store(staged, for: key, .picture(), urgent: true) != nil)
+        #expect(try storage.freshEntries(for: [key])[0] != nil)
+        #expect(try storage.verify(repairs: false) { _ in }.damage == 0)
     }
 
     @Test("A look-up without texts lacks nothing else")
