@@ -38,7 +38,8 @@ struct BulkRemoval {
             let stored = try connection.storedSize()
             return try Self.work(on: slice) { groups throws(StorageError) in
                 // The size when the transaction began, plus its own changes.
-                let excess = limit.map { stored.adding(saturating: connection.tally.stored).subtracting(saturating: $0) }
+                let present = stored.adding(saturating: connection.tally.stored)
+                let excess = limit.map { present.subtracting(saturating: $0) }
                 if let excess, excess <= 0 { return nil }
                 guard atOnce, let group = groups.first else {
                     return try removeObjects(of: groups, freeing: excess ?? .max, naming: names, connection)

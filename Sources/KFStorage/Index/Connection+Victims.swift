@@ -3,7 +3,7 @@
 extension Connection {
     private static let times = Query("SELECT id, accessed, expires FROM times")
     private static let victim = Query(
-        "SELECT e.object, e.size, t.accessed FROM entries e JOIN times t ON t.id = e.id WHERE e.id = ?1")
+        "SELECT e.id, e.object, e.size, t.accessed FROM entries e JOIN times t ON t.id = e.id WHERE e.id = ?1")
     private static let name = Query("SELECT key, identifier FROM entries WHERE id = ?1")
     private static let objectByRow = Query("SELECT refs, hash, ext, size, mtime FROM objects WHERE id = ?1")
     private static let dangling = Query(
@@ -68,7 +68,7 @@ extension Connection {
             for start in stride(from: 0, to: order.count, by: Self.together) {
                 var some = order[start..<min(start + Self.together, order.count)]
                 try forEach(Self.victims, rows: some.lazy.map { ranks[$0].row }) { row throws(StorageError) in
-                    let victim = Victim(row: row.int64(0), object: row.int64(1), size: row.int64(2), accessed: row.int64(3))
+                    let victim = Self.victim(row)
                     some = some.drop { ranks[$0].row < victim.row }
                     if let index = some.first, ranks[index].row == victim.row { found[index] = victim }
                 }
@@ -77,10 +77,10 @@ extension Connection {
         return found
     }
 
-    func victim(row: Int64) throws(StorageError) -> Victim? {
-        try first(Self.victim, row) {
-            Victim(row: row, object: $0.int64(0), size: $0.int64(1), accessed: $0.int64(2))
-        }
+    func victim(row: Int64) throws(StorageError) -> Victim? { try first(Self.victim, row) { Self.victim($0) } }
+
+    private static func victim(_ row: Statement) -> Victim {
+        Victim(row: row.int64(0), object: row.int64(1), size: row.int64(2), accessed: row.int64(3))
     }
 
     /// Returns up to `count` entries that match `filter`, in the order of rows.
