@@ -50,10 +50,10 @@ extension EndToEnd {
             ] { try #require(try await kf.run(arguments).status == 0) }
             // Earlier versions have written the hash to the file alone.
             let index = kf.home.path("older/v1/index.sqlite").path
-            let sql = "UPDATE entries SET freshness = NULL WHERE identifier LIKE '%described:3'"
+            let sql = "UPDATE entries SET freshness = NULL WHERE identifier LIKE '%described:4'"
             try #require(try await Tool.run("sqlite3", index, sql).status == 0)
             // Their identifier was another one.
-            let old = "UPDATE entries SET identifier = 'sketch:256|>described:2' WHERE identifier LIKE '%described:3'"
+            let old = "UPDATE entries SET identifier = 'sketch:256|>described:2' WHERE identifier LIKE '%described:4'"
             try #require(try await Tool.run("sqlite3", index, old).status == 0)
             for name in ["cache", "read", "merged", "older"] {
                 let cache = ["--json", "--cache-dir", name]

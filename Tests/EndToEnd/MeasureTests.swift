@@ -83,7 +83,7 @@ extension EndToEnd {
             #expect(shown.count == 2 && !shown.contains { $0.contains("@sketch") }, "\(shown)")
             let smallest = try await kf.run("cache", "ls", "--limit", "2", "--sort", "size", "--reverse").outputLines
             #expect(smallest.count == 2 && !smallest.contains { $0.contains("@sketch") }, "\(smallest)")
-            let chain = "resize:320x|>sketch:color|>described:3"
+            let chain = "resize:320x|>sketch:color|>described:4"
             for options in [["-v"], ["--processor", chain]] {
                 let own = try await kf.run(["cache", "ls"] + options)
                 #expect(own.output.contains("@\(chain)\n"), "\(own)")
@@ -98,7 +98,7 @@ extension EndToEnd {
                 fetched.last?["fetched"] as? Int == 1 && fetched.last?["bytes"] as? Int == fetched[0]["bytes"] as? Int)
             for measure in ["color", "mean"] {
                 for level in ["luma", "color"] {
-                    _ = try await kf.run("cache", "rm", "--processor", "sketch:\(level)|>described:3")
+                    _ = try await kf.run("cache", "rm", "--processor", "sketch:\(level)|>described:4")
                 }
                 let run = try await kf.run(["prefetch", "-", "--json", "--measure", measure], input: list).objects()
                 #expect(run[0]["status"] as? String == "cached" && run[1]["cached"] as? Int == 1, "\(run)")

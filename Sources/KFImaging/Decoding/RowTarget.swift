@@ -28,7 +28,8 @@ struct RowTarget {
         self.resamplers = resamplers
         isBand = !resamplers.contains { $0 == nil }
         if isBand {
-            rowsAtOnce = max(1, min(size.height, 262_144 / max(size.width * format.bytesPerPixel, 1)))
+            // Resamplers take eight rows at a time.
+            rowsAtOnce = min(size.height, max(8, 262_144 / max(size.width * format.bytesPerPixel, 1)))
             bitmap = try Bitmap(uninitialized: size.width, rowsAtOnce, format)
         } else {
             rowsAtOnce = Deadline.rowsPerLook(width: size.width)
@@ -47,7 +48,7 @@ struct RowTarget {
                 let base = rows.base + (isBand ? 0 : filled) * rows.bytesPerRow
                 try write(base, rows.bytesPerRow, count)
                 for case let resampler? in resamplers {
-                    for index in 0..<count { try resampler.push(base + index * rows.bytesPerRow) }
+                    try resampler.push(base, bytesPerRow: rows.bytesPerRow, count: count)
                 }
             }
             try ImageCodecs.checkTime()

@@ -124,13 +124,7 @@ package struct LumaSketch {
         let target = Self.measuredSize(source)
         if scale == 1, luma.size == target { return PictureMeasures(of: luma) }
         let extent = Self.extent(of: luma, source, scale)
-        return PictureMeasures(
-            of: try luma.reducedGray(
-                LanczosWeights(
-                    source: luma.width, extent: extent.width, target: target.width, sharpening: sharpening),
-                LanczosWeights(
-                    source: luma.height, extent: extent.height, target: target.height, sharpening: sharpening),
-                to: target))
+        return PictureMeasures(of: try Resampler.resize(luma, extent: extent, to: target, sharpening: sharpening))
     }
 
     /// The part of a reduced picture that its source fills: the last pixels may reach beyond its edge.
@@ -161,66 +155,6 @@ extension Bitmap {
                 output[x] = UInt8(
                     truncatingIfNeeded: (red &* 19_595 &+ green &* 38_470 &+ blue &* 7_471 &+ 32_768) >> 16)
             }
-        }
-    }
-
-    /// Returns a small grey picture resampled.
-    ///
-    /// Whole rows are added, first those of the picture and then its columns, which takes a fifth of the time of
-    /// `Resampler`: that works on single pixels of up to four channels.
-    fileprivate func reducedGray(
-        _ horizontal: LanczosWeights, _ vertical: LanczosWeights, to size: PixelSize
-    ) throws(ImagingError) -> Bitmap {
-        let count = width * height + size.height * width + size.width * size.height + max(width, size.height)
-        let samples = try Scratch.take(Float.self, count)
-        defer { Scratch.give(samples) }
-        let turned = samples + width * height
-        let output = turned + size.height * width
-        let line = output + size.width * size.height
-        withUnsafeRows { rows in
-            for y in 0..<height {
-                let row = rows.row(y)
-                for x in 0..<width { samples[y * width + x] = Float(row[x]) }
-            }
-        }
-        Self.turn(samples, width, vertical, size.height, into: turned, line)
-        Self.turn(turned, size.height, horizontal, size.width, into: output, line)
-        var result = try Bitmap(uninitialized: size.width, size.height, .gray)
-        try result.withUnsafeMutableRows { rows in
-            for y in 0..<size.height {
-                let (row, values) = (rows.row(y), output + y * size.width)
-                for x in 0..<size.width { row[x] = UInt8(truncatingIfNeeded: Int32(max(0, min(255, values[x])) + 0.5)) }
-            }
-        }
-        return result
-    }
-
-    /// Resamples columns to `count` rows, each of which becomes a column of the output.
-    private static func turn(
-        _ input: UnsafePointer<Float>, _ width: Int, _ weights: LanczosWeights, _ count: Int,
-        into output: UnsafeMutablePointer<Float>, _ line: UnsafeMutablePointer<Float>
-    ) {
-        let taps = weights.taps
-        for y in 0..<count {
-            let (run, first) = (weights.weights + y * taps, input + Int(weights.starts[y]) * width)
-            var x = 0
-            // Sixteen columns stay in registers while all of their rows are added.
-            while x + 16 <= width {
-                var (left, right) = (SIMD8<Float>.zero, SIMD8<Float>.zero)
-                for tap in 0..<taps {
-                    let row = UnsafeRawPointer(first + tap * width + x)
-                    left += run[tap] * row.loadUnaligned(as: SIMD8<Float>.self)
-                    right += run[tap] * row.loadUnaligned(fromByteOffset: 32, as: SIMD8<Float>.self)
-                }
-                UnsafeMutableRawPointer(line + x).storeBytes(of: left, as: SIMD8<Float>.self)
-                UnsafeMutableRawPointer(line + x + 8).storeBytes(of: right, as: SIMD8<Float>.self)
-                x += 16
-            }
-            while x < width {
-                line[x] = (0..<taps).reduce(0) { $0 + run[$1] * first[$1 * width + x] }
-                x += 1
-            }
-            for x in 0..<width { output[x * count + y] = line[x] }
         }
     }
 }

@@ -77,14 +77,9 @@ extension Image {
         let target = reduction.targetSize(width: frame.width, height: frame.height)
         return try frame.mapBitmaps { (bitmap) throws(ImagingError) in
             let averages = try bitmap.averages(box)
-            let resampler = try Resampler(
-                source: averages.size,
-                extent: (Double(bitmap.width) / Double(box), Double(bitmap.height) / Double(box)),
-                format: averages.format, target: target, sharpening: JPEGScale.sharpening(2))
-            try averages.withUnsafeRows { (rows) throws(ImagingError) in
-                for y in 0..<rows.height { try resampler.push(rows.row(y)) }
-            }
-            return resampler.result
+            return try Resampler.resize(
+                averages, extent: (Double(bitmap.width) / Double(box), Double(bitmap.height) / Double(box)), to: target,
+                sharpening: JPEGScale.sharpening(2))
         }
     }
 }

@@ -60,11 +60,11 @@ package struct DescriptionSerializer: CacheSerializer {
     private static let name = "described:"
 
     /// The revision of the algorithms follows the name.
-    package var identifier: String { "\(Self.name)3" }
+    package var identifier: String { "\(Self.name)4" }
 
     /// A GLOB pattern of the steps at the end of the identifier of each entry with a description that is comparable with
     /// those of today.
-    package static let steps = "|>\(step)*|>\(name)[23]"
+    package static let steps = "|>\(step)*|>\(name)[234]"
 
     /// The pattern for `|>` and the identifier of each entry with a description, of any revision.
     package static let identifiers = "*|>\(step)*|>\(name)[0-9]*"

@@ -73,14 +73,14 @@ struct DescriptionTests {
 
     @Test("An identifier names a description by its last two steps")
     func identifiers() {
-        let level = "sketch:dhash|>described:3"
+        let level = "sketch:dhash|>described:4"
         for identifier in [
             level, "blur:2|>\(level)", "sketch:256|>described:2", "first-frame|>sketch:256|>described:12",
         ] {
             #expect(DescriptionSerializer.isDescription(identifier), "\(identifier)")
         }
         for identifier in [
-            "", "described:3", "blur:2|>described:3", "sketch:dhash|>described:", "\(level)|>webp", "blur:3",
+            "", "described:4", "blur:2|>described:4", "sketch:dhash|>described:", "\(level)|>webp", "blur:3",
         ] {
             #expect(!DescriptionSerializer.isDescription(identifier), "\(identifier)")
         }
