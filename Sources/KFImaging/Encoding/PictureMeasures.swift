@@ -1,3 +1,4 @@
+import CImageCodecs
 import Glibc
 
 /// Figures of a picture, computed from the luma of its pixels.
@@ -149,12 +150,6 @@ extension Bitmap {
     fileprivate func luma() throws(ImagingError) -> Bitmap {
         guard !format.isGray else { return self }
         let count = width
-        return try mapRows(to: .gray) { row, output in
-            for x in 0..<count {
-                let (red, green, blue) = (UInt32(row[3 * x]), UInt32(row[3 * x + 1]), UInt32(row[3 * x + 2]))
-                output[x] = UInt8(
-                    truncatingIfNeeded: (red &* 19_595 &+ green &* 38_470 &+ blue &* 7_471 &+ 32_768) >> 16)
-            }
-        }
+        return try mapRows(to: .gray) { row, output in kf_luma_row(row, output, count) }
     }
 }

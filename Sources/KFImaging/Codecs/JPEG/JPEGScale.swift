@@ -1,3 +1,5 @@
+import CImageCodecs
+
 /// Chooses the scale of a JPEG decode: libjpeg decodes at multiples of an eighth at little cost.
 enum JPEGScale {
     /// Returns the smallest numerator of 1, 2, 4 and 8 that reaches the minimum.
@@ -52,15 +54,9 @@ struct FineDetail {
         let channel = channels == 1 ? 0 : 1
         for y in stride(from: 1, to: count - 1, by: 4) {
             let row = (rows + y * bytesPerRow).assumingMemoryBound(to: UInt8.self) + channel
-            let (above, below) = (row - bytesPerRow, row + bytesPerRow)
-            var rowSum = 0
-            for x in stride(from: channels, to: (width - 1) * channels, by: channels) {
-                let twice = 2 * Int32(row[x])
-                let across = twice - Int32(row[x - channels]) - Int32(row[x + channels])
-                let down = twice - Int32(above[x]) - Int32(below[x])
-                rowSum += Int(across * across + down * down)
-            }
-            sum += rowSum
+            let (first, middle) = (row + channels - bytesPerRow, row + channels)
+            sum += Int(
+                truncatingIfNeeded: kf_detail_row(first, middle, middle + bytesPerRow, channels, width - 2))
             samples += width - 2
         }
     }
