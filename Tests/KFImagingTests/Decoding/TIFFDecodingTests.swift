@@ -61,6 +61,60 @@ struct TIFFDecodingTests {
         #expect(try samples(planes) == [[1, 3, 5], [2, 4, 6]])
     }
 
+    @Test("Samples beside colours and alpha are skipped")
+    func extraSamples() throws {
+        for (bits, data) in [8: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 4: [0x12, 0x34, 0x56, 0x78, 0x9A]] as [Int: [UInt8]] {
+            let scale = bits == 4 ? 17 : 1
+            let page = TIFFFile.Page(size: (2, 1), bits: bits, samples: 5, photometric: 2, extra: 0, data: data)
+            #expect(try samples(page) == [[1, 2, 3], [6, 7, 8]].map { $0.map { $0 * scale } })
+        }
+        let planes = TIFFFile.Page(size: (2, 1), samples: 2, extra: 0, isPlanar: true, data: [1, 2, 3, 4])
+        #expect(try samples(planes) == [[1], [2]])
+        // A few bytes that state 9,401 samples a pixel.
+        let zeros = [UInt8](repeating: 0, count: 2352)
+        let many = TIFFFile.Page(size: (1, 2), bits: 1, samples: 9401, photometric: 0, data: zeros)
+        #expect(try samples(many) == [[255], [255]])
+    }
+
+    @Test("EXIF of the tags is kept as other formats keep it", arguments: [true, false], [true, false])
+    func exif(isLittle: Bool, isBig: Bool) throws {
+        // Behind the pixels, the directory of EXIF: a date of 20 bytes, a maker's note and the size of the picture.
+        let start = (isBig ? 16 : 8) + 2
+        func number(_ value: Int, _ count: Int) -> [UInt8] {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+            return isLittle ? bytes : bytes.reversed()
+        }
+        func entry(_ tag: Int, _ type: Int, _ count: Int, _ value: Int) -> [UInt8] {
+            let field = type == 4 ? number(value, 4) + number(0, isBig ? 4 : 0) : number(value, isBig ? 8 : 4)
+            return number(tag, 2) + number(type, 2) + number(count, isBig ? 8 : 4) + field
+        }
+        let end = start + (isBig ? 8 + 3 * 20 + 8 : 2 + 3 * 12 + 4)
+        var directory = number(3, isBig ? 8 : 2)
+        directory += entry(0x927C, 7, 20, end) + entry(0x9003, 2, 20, end) + entry(0xA002, 4, 1, 700)
+        directory += number(0, isBig ? 8 : 4) + Array("2026:11:28 20:47:12\0".utf8)
+        let page = TIFFFile.Page(
+            size: (2, 1), orientation: 3, others: [0x8769: [start]], texts: [271: "Maker", 305: "kf"],
+            data: [1, 2] + directory)
+        let image = try ImageDecoder.decode(TIFFFile.bytes(page, isLittle: isLittle, isBig: isBig))
+        let exif = try #require(image.metadata?.exif)
+        let tags = try exif.withRaw { (bytes) throws(ImagingError) in
+            let tags = try TIFFTags(bytes)
+            let inner = tags.directory(at: 0x8769)
+            return (
+                tags.value(274), tags.field(271)?.value, tags.field(305)?.value, inner?.field(0x9003)?.value,
+                inner?.value(0xA002), inner?.field(0x927C)?.value
+            )
+        }
+        #expect(tags.0 == 1 && tags.1 == Array("Maker\0".utf8) && tags.2 == Array("kf\0".utf8))
+        #expect(tags.3 == Array("2026:11:28 20:47:12\0".utf8) && tags.4 == 700 && tags.5 == nil)
+        // The other formats carry it, with the size of the result.
+        let options = EncodeOptions(keepsMetadata: true)
+        let again = try ImageDecoder.decode(ImageEncoder.encode(image, as: .jpeg, options: options))
+        let kept = try #require(again.metadata?.exif)
+        #expect(kept.contains(Array("Maker".utf8)) && kept.contains(Array("2026:11:28".utf8)))
+        #expect(try ImageDecoder.decode(TIFFFile.bytes(.init(size: (1, 1), data: [1]))).metadata == nil)
+    }
+
     @Test("The orientation is applied", arguments: [true, false])
     func orientation(isBig: Bool) throws {
         let page = TIFFFile.Page(size: (2, 1), orientation: 6, data: [10, 20])

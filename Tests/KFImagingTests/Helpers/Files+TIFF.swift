@@ -18,6 +18,7 @@ struct TIFFFile {
         var isPlanar = false
         /// Tags with values of 16 bits, in addition to the usual ones.
         var others: [Int: [Int]] = [:]
+        var texts: [Int: String] = [:]
         /// Tags that are left out.
         var omitted: Set<Int> = []
         var data: [UInt8]
@@ -48,11 +49,12 @@ struct TIFFFile {
             tags.append((273, 4, (0..<strips).map { start + $0 * length }))
             tags.append((279, 4, [Int](repeating: length, count: strips)))
             if let extra = page.extra { tags.append((338, 3, [extra])) }
+            tags += page.texts.map { ($0.key, 2, $0.value.utf8.map { Int($0) } + [0]) }
             tags.removeAll { page.omitted.contains($0.tag) }
             bytes += page.data + [UInt8](repeating: 0, count: page.data.count % 2)
             var entries: [UInt8] = []
             for (tag, type, values) in tags.sorted(by: { $0.tag < $1.tag }) {
-                let size = type == 3 ? 2 : 4
+                let size = [2: 1, 3: 2, 4: 4][type] ?? 0
                 var field = values.flatMap { number($0, size) }
                 if field.count > long {
                     let place = bytes.count

@@ -19,7 +19,7 @@ struct TIFFDecoder {
             requests, source: structure.size, orientation: structure.orientation,
             bytesPerPixel: structure.layout.format.bytesPerPixel)
         var reader = try TIFFReader(bytes, structure)
-        let (profile, metadata) = (reader.profile, reader.metadata)
+        let (profile, metadata) = (reader.profile, ImageMetadata(uprightOf: structure.exif, reader.xmp))
         let pages = structure.pages
         return try reader.read(targets).map { (picture) throws(ImagingError) in
             try Image(
@@ -63,20 +63,14 @@ struct TIFFReader: ~Copyable {
         let held = picture.library_bytes.addingReportingOverflow(
             picture.plane_bytes.multipliedReportingOverflow(by: Int(picture.planes)).partialValue)
         let library = try MemoryReservation(held.overflow ? .max : held.partialValue)
-        let profile = TIFFReader.block(picture.icc, picture.icc_length).map(Array.init)
+        let profile = PictureDescription.block(picture.icc, picture.icc_length).map(Array.init)
         rows = try TIFFRows(layout, picture, profile: profile)
         (self.library, self.picture, size) = (library, picture, structure.size)
         self.handle = handle
     }
 
-    private static func block(_ bytes: UnsafePointer<UInt8>?, _ length: Int) -> UnsafeRawBufferPointer? {
-        bytes.map { UnsafeRawBufferPointer(start: $0, count: length) }
-    }
-
-    var profile: [UInt8]? { TIFFReader.block(picture.icc, picture.icc_length).map(Array.init) }
-    var metadata: ImageMetadata? {
-        ImageMetadata(exif: nil, xmp: TIFFReader.block(picture.xmp, picture.xmp_length))
-    }
+    var profile: [UInt8]? { PictureDescription.block(picture.icc, picture.icc_length).map(Array.init) }
+    var xmp: [UInt8]? { PictureDescription.block(picture.xmp, picture.xmp_length).map(Array.init) }
 
     /// Reads all rows once for each target.
     mutating func read(_ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {

@@ -44,7 +44,7 @@ struct TIFFLayout {
         case 2: colors = samples >= 3 ? .rgb : nil
         case 3: colors = .palette
         case 5: colors = samples >= 4 ? .inks : nil
-        case 6: colors = isJPEG ? .rgb : .converted
+        case 6: colors = !isJPEG ? .converted : samples >= 3 ? .rgb : nil
         case 8, 10: colors = .converted
         default: colors = nil
         }
@@ -85,6 +85,16 @@ struct TIFFLayout {
     }
 
     var hasAlpha: Bool { alpha != nil }
+
+    /// The samples of a pixel that count: the first ones. A file of a few bytes may state thousands.
+    var used: Int {
+        switch colors {
+        case .gray, .palette: hasAlpha ? 2 : 1
+        case .rgb: hasAlpha ? 4 : 3
+        case .inks: 4
+        case .converted: 0
+        }
+    }
 
     var model: ImageInfo.ColorModel {
         switch colors {

@@ -6,22 +6,23 @@ final class TIFFRows {
     let format: PixelFormat
     private let layout: TIFFLayout
     private let width: Int
+    private let used: Int
     private let planes: Int
     private let rowBytes: Int
     /// Red, green and blue of 8 bits for each index of a palette.
     private var palette: [UInt8] = []
     private let inks: InkConverter?
-    /// The samples of a row, unpacked; the inks of a row behind them.
+    /// The samples of a row that count, unpacked; the inks of a row behind them.
     private let samples: UnsafeMutablePointer<UInt16>
     private let colors: UnsafeMutablePointer<UInt8>
 
     init(_ layout: TIFFLayout, _ picture: kf_tiff_picture, profile: [UInt8]?) throws(ImagingError) {
         (self.layout, format) = (layout, layout.format)
         (width, planes, rowBytes) = (Int(picture.width), Int(picture.planes), picture.row_bytes)
+        used = layout.used
         inks = layout.colors == .inks ? InkConverter(profile: profile) : nil
         if layout.colors == .palette { palette = try TIFFRows.palette(picture) }
-        let count = width * Int(picture.samples)
-        samples = try Scratch.take(UInt16.self, count)
+        samples = try Scratch.take(UInt16.self, width * used)
         do throws(ImagingError) {
             colors = try Scratch.take(UInt8.self, inks == nil ? 0 : width * 4)
         } catch {
@@ -56,11 +57,9 @@ final class TIFFRows {
             return
         }
         if planes == 1 {
-            unpack(row, count: width * layout.samples, step: 1, to: samples)
+            unpack(row, from: layout.samples, taking: used, to: samples)
         } else {
-            for plane in 0..<planes {
-                unpack(row + plane * planeBytes, count: width, step: planes, to: samples + plane)
-            }
+            for plane in 0..<used { unpack(row + plane * planeBytes, from: 1, taking: 1, to: samples + plane) }
         }
         switch layout.colors {
         case .palette: look(output.assumingMemoryBound(to: UInt8.self))
@@ -81,26 +80,40 @@ final class TIFFRows {
         }
     }
 
-    /// Writes the samples of a plane, `step` elements apart.
-    private func unpack(_ row: UnsafePointer<UInt8>, count: Int, step: Int, to target: UnsafeMutablePointer<UInt16>) {
+    /// Writes the first `count` of the `step` samples that a pixel has in a row.
+    private func unpack(
+        _ row: UnsafePointer<UInt8>, from step: Int, taking count: Int, to target: UnsafeMutablePointer<UInt16>
+    ) {
         let bits = layout.bits
-        switch bits {
-        case 8: for index in 0..<count { target[index * step] = UInt16(row[index]) }
-        case 16:
-            UnsafeRawPointer(row).withMemoryRebound(to: UInt16.self, capacity: count) { words in
-                for index in 0..<count { target[index * step] = words[index] }
-            }
-        default:
-            var (held, left, next): (UInt32, Int, Int) = (0, 0, 0)
-            let mask: UInt32 = 1 << bits - 1
-            for index in 0..<count {
-                while left < bits {
-                    held = held << 8 | UInt32(row[next])
-                    next += 1
-                    left += 8
+        // Where all samples count, the row is one run.
+        let (pixels, count) = step == used ? (1, width * used) : (width, count)
+        for x in 0..<pixels {
+            let (first, output) = (x * step, target + x * used)
+            switch bits {
+            case 8: for index in 0..<count { output[index] = UInt16(row[first + index]) }
+            case 16:
+                UnsafeRawPointer(row).withMemoryRebound(to: UInt16.self, capacity: first + count) { words in
+                    for index in 0..<count { output[index] = words[first + index] }
                 }
-                left -= bits
-                target[index * step] = UInt16(truncatingIfNeeded: held >> left & mask)
+            default:
+                let mask: UInt32 = 1 << bits - 1
+                var next = first * bits / 8
+                // The bits that are left of a byte that the samples before have begun.
+                var left = (8 - first * bits % 8) % 8
+                var held: UInt32 = 0
+                if left > 0 {
+                    held = UInt32(row[next])
+                    next += 1
+                }
+                for index in 0..<count {
+                    while left < bits {
+                        held = held << 8 | UInt32(row[next])
+                        next += 1
+                        left += 8
+                    }
+                    left -= bits
+                    output[index] = UInt16(truncatingIfNeeded: held >> left & mask)
+                }
             }
         }
     }
@@ -114,7 +127,7 @@ final class TIFFRows {
 
     private func scale<Sample: FixedWidthInteger & UnsignedInteger>(to output: UnsafeMutablePointer<Sample>) {
         let most = UInt32(clamping: Sample.max)
-        let (step, channels) = (layout.samples, format.channelCount)
+        let (step, channels) = (used, format.channelCount)
         let colors = channels - (format.hasAlpha ? 1 : 0)
         let flip = layout.colors == .gray(isInverted: true) ? most : 0
         for x in 0..<width {
@@ -133,7 +146,7 @@ final class TIFFRows {
     }
 
     private func look(_ output: UnsafeMutablePointer<UInt8>) {
-        let (step, channels) = (layout.samples, format.channelCount)
+        let (step, channels) = (used, format.channelCount)
         for x in 0..<width {
             let (input, pixel) = (samples + x * step, output + x * channels)
             let entry = Int(input[0]) * 3
@@ -153,7 +166,7 @@ final class TIFFRows {
     private func mix(_ output: UnsafeMutablePointer<UInt8>) {
         for x in 0..<width {
             for ink in 0..<4 {
-                let amount = scaled(samples[x * layout.samples + ink], to: 255)
+                let amount = scaled(samples[x * 4 + ink], to: 255)
                 colors[x * 4 + ink] = UInt8(truncatingIfNeeded: 255 - amount)
             }
         }

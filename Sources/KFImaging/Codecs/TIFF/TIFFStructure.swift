@@ -27,6 +27,7 @@ struct TIFFStructure: FileStructure {
     }
 
     var pages: Int { tags.pages }
+    var exif: [UInt8]? { tags.exif }
 
     /// Compares the places of strips and tiles with the length of the file.
     func check() throws(ImagingError) -> [ImageWarning] {

@@ -1,7 +1,7 @@
 /// The tags of the first directory of a TIFF or BigTIFF, and the number of directories.
 struct TIFFTags {
     private let bytes: UnsafeRawBufferPointer
-    private let isLittle: Bool
+    let isLittle: Bool
     private let isBig: Bool
     private var entries: [Int: Entry] = [:]
     /// The offset of the next directory; 0 for none, nil when the file ends before it.
@@ -13,8 +13,18 @@ struct TIFFTags {
         let place: Int
     }
 
-    /// The bytes of a value by its type, as far as they matter here: BYTE, SHORT, LONG, LONG8 and IFD8.
-    private static let sizes = [1: 1, 3: 2, 4: 4, 13: 4, 16: 8, 18: 8]
+    /// The bytes of a value by its type.
+    private static let sizes = [
+        1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8,
+    ]
+    /// The types of whole numbers without a sign: BYTE, SHORT, LONG, IFD, LONG8 and IFD8.
+    private static let whole: Set<Int> = [1, 3, 4, 13, 16, 18]
+
+    /// The values of a tag as they are in the file.
+    struct Field {
+        let tag, type, count: Int
+        let value: [UInt8]
+    }
 
     /// - Throws: `truncated` when the bytes do not reach to the directory.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
@@ -53,8 +63,27 @@ struct TIFFTags {
 
     /// The value of a tag at an index; nil for one that is missing, not a whole number, or behind the end of the file.
     func value(_ tag: Int, _ index: Int = 0) -> Int? {
-        guard let entry = entries[tag], index < entry.count, let size = TIFFTags.sizes[entry.type] else { return nil }
+        guard let entry = entries[tag], index < entry.count, TIFFTags.whole.contains(entry.type),
+            let size = TIFFTags.sizes[entry.type]
+        else { return nil }
         return bytes.tiffNumber(size, at: entry.place + index * size, isLittle: isLittle)
+    }
+
+    var tags: [Int] { Array(entries.keys) }
+
+    /// The values of a tag, of a type that TIFF has and BigTIFF need not; nil for more than metadata may have.
+    func field(_ tag: Int) -> Field? {
+        guard let entry = entries[tag], entry.type < 16, let size = TIFFTags.sizes[entry.type], entry.count > 0,
+            entry.count <= ImageMetadata.maximumLength / size, entry.place <= bytes.count - size * entry.count
+        else { return nil }
+        let value = bytes[entry.place..<entry.place + size * entry.count]
+        return Field(tag: tag, type: entry.type, count: entry.count, value: Array(value))
+    }
+
+    /// The directory that a tag points to.
+    func directory(at tag: Int) -> TIFFTags? {
+        guard let place = value(tag), place > 0 else { return nil }
+        return TIFFTags(bytes, isLittle: isLittle, isBig: isBig, at: place)
     }
 
     /// The number of pages: directories that are neither a smaller copy of another page nor a mask, 65,535 at most.

@@ -1,0 +1,45 @@
+extension TIFFTags {
+    /// Description, maker, model, orientation, resolution, software, date, artist, computer and copyright.
+    private static let described = [270, 271, 272, 274, 282, 283, 296, 305, 306, 315, 316, 33_432]
+    /// Tags of every page, which are no metadata by themselves: orientation and resolution.
+    private static let usual: Set<Int> = [274, 282, 283, 296]
+    /// Offsets in a maker's note count from the start of the file, and interoperability is a directory of its own.
+    private static let unmovable: Set<Int> = [0x927C, 0xA005]
+
+    /// What the tags say of the picture beside its pixels, and the directories of EXIF and GPS: a TIFF file of its own in
+    /// the same byte order, as other formats keep EXIF. Nil for a page without any of it.
+    var exif: [UInt8]? {
+        var file = Array((isLittle ? "II*\0" : "MM\0*").utf8) + number(0, 4)
+        var fields = TIFFTags.described.compactMap(field)
+        for link in [0x8769, 0x8825] {
+            guard let directory = directory(at: link) else { continue }
+            let inner = directory.tags.filter { !TIFFTags.unmovable.contains($0) }.compactMap(directory.field)
+            guard !inner.isEmpty else { continue }
+            fields.append(Field(tag: link, type: 4, count: 1, value: number(append(inner, to: &file), 4)))
+        }
+        guard fields.contains(where: { !TIFFTags.usual.contains($0.tag) }) else { return nil }
+        file.replaceSubrange(4..<8, with: number(append(fields, to: &file), 4))
+        return file
+    }
+
+    /// Appends a directory and its values, and returns its offset.
+    private func append(_ fields: [Field], to file: inout [UInt8]) -> Int {
+        let start = file.count
+        file += number(fields.count, 2) + [UInt8](repeating: 0, count: 12 * fields.count + 4)
+        for (index, field) in fields.sorted(by: { $0.tag < $1.tag }).enumerated() {
+            var value = field.value
+            if value.count > 4 {
+                value = number(file.count, 4)
+                file += field.value + [UInt8](repeating: 0, count: field.value.count % 2)
+            }
+            let entry = number(field.tag, 2) + number(field.type, 2) + number(field.count, 4) + value
+            file.replaceSubrange(start + 2 + 12 * index..<start + 2 + 12 * index + entry.count, with: entry)
+        }
+        return start
+    }
+
+    private func number(_ value: Int, _ width: Int) -> [UInt8] {
+        let bytes = (0..<width).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        return isLittle ? bytes : bytes.reversed()
+    }
+}
