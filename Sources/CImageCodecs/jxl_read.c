@@ -38,6 +38,10 @@
     X(JxlDecoderImageOutBufferSize)                                                                                   \
     X(JxlDecoderSetImageOutBuffer)                                                                                    \
     X(JxlDecoderFlushImage)                                                                                           \
+    X(JxlDecoderSetDecompressBoxes)                                                                                   \
+    X(JxlDecoderGetBoxType)                                                                                           \
+    X(JxlDecoderSetBoxBuffer)                                                                                         \
+    X(JxlDecoderReleaseBoxBuffer)                                                                                     \
     X(JxlDecoderExtraChannelBufferSize)                                                                               \
     X(JxlDecoderSetExtraChannelBuffer)
 
@@ -218,6 +222,26 @@ kf_status kf_jxl_reader_count(kf_jxl_reader *reader, uint32_t most, uint32_t *fr
     kf_jxl.JxlDecoderDestroy(decoder);
     if (reader->is_late) return fail(reader, KF_LATE, "");
     return status == JXL_DEC_FRAME || status == JXL_DEC_SUCCESS ? KF_OK : check(reader, status);
+}
+
+size_t kf_jxl_reader_box(kf_jxl_reader *reader, const char *kind, uint8_t *bytes, size_t capacity) {
+    JxlDecoder *decoder = start(reader, JXL_DEC_BOX);
+    if (decoder == NULL) return 0;
+    size_t length = 0;
+    JxlBoxType found = "";
+    JxlDecoderStatus status = kf_jxl.JxlDecoderSetDecompressBoxes(decoder, JXL_TRUE);
+    while (status == JXL_DEC_SUCCESS && memcmp(found, kind, sizeof found) != 0) {
+        if (kf_jxl.JxlDecoderProcessInput(decoder) != JXL_DEC_BOX) break;
+        status = kf_jxl.JxlDecoderGetBoxType(decoder, found, JXL_TRUE);
+    }
+    if (memcmp(found, kind, sizeof found) == 0 &&
+        kf_jxl.JxlDecoderSetBoxBuffer(decoder, bytes, capacity) == JXL_DEC_SUCCESS) {
+        status = kf_jxl.JxlDecoderProcessInput(decoder);
+        size_t left = kf_jxl.JxlDecoderReleaseBoxBuffer(decoder);
+        if (status != JXL_DEC_ERROR && status != JXL_DEC_BOX_NEED_MORE_OUTPUT) length = capacity - left;
+    }
+    kf_jxl.JxlDecoderDestroy(decoder);
+    return length;
 }
 
 static kf_status set_target(kf_jxl_reader *reader, const kf_jxl_target *target) {

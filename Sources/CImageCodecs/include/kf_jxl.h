@@ -35,6 +35,9 @@ kf_jxl_reader *kf_jxl_reader_create(const uint8_t *data, size_t length, kf_meter
 kf_status kf_jxl_reader_open(kf_jxl_reader *reader, int is_coarse, kf_jxl_picture *picture);
 /* Counts the frames that are shown, `most` at most, without decoding them. */
 kf_status kf_jxl_reader_count(kf_jxl_reader *reader, uint32_t most, uint32_t *frames);
+/* Copies the first box of a kind, such as "Exif", decompressed if it is compressed. Returns its length; 0 for none, one that
+   is damaged, and one longer than the capacity. */
+size_t kf_jxl_reader_box(kf_jxl_reader *reader, const char *kind, uint8_t *bytes, size_t capacity);
 /* Where a frame is written: rows begin at a multiple of 64 bytes, or of 8 where a row has fewer than 64. */
 typedef struct {
     uint8_t *rows;

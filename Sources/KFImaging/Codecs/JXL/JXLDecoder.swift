@@ -105,7 +105,19 @@ struct JXLReader: ~Copyable {
         PictureDescription(
             format, CodePoints(primaries: Int(facts.primaries), transfer: Int(facts.transfer)),
             icc: facts.has_ink == 0 ? PictureDescription.block(facts.icc, facts.icc_length) : nil,
-            metadata: structure.blocks.metadata)
+            metadata: structure.hasCompressedBlocks ? decompressedMetadata : structure.blocks.metadata)
+    }
+
+    private var decompressedMetadata: ImageMetadata? {
+        func box(_ kind: String) -> [UInt8] {
+            [UInt8](unsafeUninitializedCapacity: ImageMetadata.maximumLength) { bytes, count in
+                count = kf_jxl_reader_box(handle.pointer, kind, bytes.baseAddress, bytes.count)
+            }
+        }
+        let (exif, xmp) = (box("Exif"), box("xml "))
+        return exif.withUnsafeBytes { exif in
+            xmp.withUnsafeBytes { xmp in ImageMetadata(exif: JXLStructure.exif(exif), xmp: xmp) }
+        }
     }
 
     /// Counts the frames, up to one more than `most`.

@@ -1,6 +1,6 @@
 /// The header of a JPEG XL's codestream, bare or in a container, and the boxes around it, read without libjxl.
 struct JXLStructure: FileStructure {
-    let size: PixelSize
+    private(set) var size = PixelSize(width: 0, height: 0)
     private(set) var orientation = Orientation.upright
     private(set) var isAnimation = false
     private(set) var hasAlpha = false
@@ -10,13 +10,14 @@ struct JXLStructure: FileStructure {
     private(set) var isCodedInBlocks = false
     /// EXIF and XMP, unless they are compressed.
     private(set) var blocks = MetadataBlocks()
+    private(set) var hasCompressedBlocks = false
     private var isComplete = true
 
     /// - Throws: `truncated` without a header, `corrupt` without a size.
     init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) throws(ImagingError) {
         var start: Int? = 0
         if bytes.bigEndian16(at: 0) != 0xFF0A {
-            (start, isComplete, blocks) = try JXLStructure.boxes(bytes)
+            start = try readBoxes(bytes)
         }
         guard let start, bytes.bigEndian16(at: start) == 0xFF0A else { throw .truncated(.jxl) }
         var bits = JXLBits(bytes, at: start + 2)
@@ -27,10 +28,8 @@ struct JXLStructure: FileStructure {
     }
 
     /// Finds the codestream in a container, its metadata, and whether the boxes are all there.
-    private static func boxes(
-        _ bytes: UnsafeRawBufferPointer
-    ) throws(ImagingError) -> (start: Int?, isComplete: Bool, blocks: MetadataBlocks) {
-        var (start, hasEnd, blocks): (Int?, Bool, MetadataBlocks) = (nil, false, MetadataBlocks())
+    private mutating func readBoxes(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Int? {
+        var (start, hasEnd, blocks, isCompressed): (Int?, Bool, MetadataBlocks, Bool) = (nil, false, blocks, false)
         let isWhole = try bytes.forEachBox(in: 0..<bytes.count) { box in
             switch box.kind {
             case "jxlc":
@@ -41,15 +40,22 @@ struct JXLStructure: FileStructure {
                 start = start ?? box.body.lowerBound + 4
                 if let number = bytes.bigEndian32(at: box.body.lowerBound), number >> 31 == 1 { hasEnd = true }
             case "Exif":
-                guard blocks.exif == nil, let skip = bytes.bigEndian32(at: box.body.lowerBound),
-                    skip < box.body.count - 4
-                else { return }
-                blocks.exif = bytes.part(box.body.lowerBound + 4 + skip..<box.body.upperBound)
+                blocks.exif = blocks.exif ?? JXLStructure.exif(bytes.part(box.body))
             case "xml ": blocks.xmp = blocks.xmp ?? bytes.part(box.body)
+            case "brob":
+                let body = bytes.part(box.body)
+                isCompressed = isCompressed || body.holds("Exif", at: 0) || body.holds("xml ", at: 0)
             default: return
             }
         }
-        return (start, isWhole && hasEnd, blocks)
+        (isComplete, self.blocks, hasCompressedBlocks) = (isWhole && hasEnd, blocks, isCompressed)
+        return start
+    }
+
+    /// The EXIF in a box, which begins with the distance to it.
+    static func exif(_ box: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard let skip = box.bigEndian32(at: 0), skip < box.count - 4 else { return nil }
+        return box.part(4 + skip..<box.count)
     }
 
     /// Reads the fields behind the size. What is missing at the end of the bytes stays as usual.
