@@ -33,7 +33,7 @@ LINKED = ["libsqlite3-dev", "libssl-dev", "libpng-dev", "libjpeg62-turbo-dev", "
 # The oldest glibc that has all symbols of the binary, which `check_glibc` makes sure of.
 GLIBC = (2, 34)
 # What the image has beside kf: what it is linked with, and what it loads when it is needed.
-IMAGE_PACKAGES = ["libc6", "libcurl4", "liblcms2-2", "libavif15", "libarchive13"]
+IMAGE_PACKAGES = ["libc6", "libcurl4", "liblcms2-2", "libavif15", "libheif1", "libjxl0.7", "libtiff6", "libarchive13"]
 IMAGE_USER = 65532
 
 
