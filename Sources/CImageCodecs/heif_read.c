@@ -1,6 +1,4 @@
-#include "kf_heif.h"
-
-#include "heif_library.h"
+#include "heif_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,31 +16,7 @@ const char *kf_heif_version(void) { return kf_heif.heif_get_version(); }
 
 enum { MOST_METADATA = 1 << 20 };
 
-typedef struct {
-    const uint8_t *samples; /* NULL for none */
-    size_t stride;
-    uint32_t depth;
-} plane;
-
-struct kf_heif_reader {
-    struct heif_context *context;
-    struct heif_image_handle *handle;
-    struct heif_image *image;
-    kf_heif_picture picture;
-    plane planes[3], alpha; /* Y, Cb, Cr or R, G, B; the first alone for grey */
-    uint32_t shift_x, shift_y; /* of chroma */
-    int is_rgb, is_premultiplied;
-    /* In 65536ths: luma and chroma to their part of each colour. */
-    struct {
-        int64_t scale, offset;       /* of luma */
-        int64_t red, green_b, green_r, blue; /* of chroma */
-        int32_t middle;              /* of chroma */
-    } matrix;
-    uint8_t *icc, *exif, *xmp;
-    char message[KF_MESSAGE_LENGTH];
-};
-
-static kf_status fail(kf_heif_reader *reader, kf_status status, const char *reason) {
+kf_status kf_heif_fail(kf_heif_reader *reader, kf_status status, const char *reason) {
     snprintf(reader->message, sizeof reader->message, "%s", reason);
     return status;
 }
@@ -113,7 +87,7 @@ static void read_blocks(kf_heif_reader *reader) {
     reader->picture.icc_length = length;
 }
 
-static int read_plane(kf_heif_reader *reader, enum heif_channel channel, uint32_t width, uint32_t height, plane *plane) {
+static int read_plane(kf_heif_reader *reader, enum heif_channel channel, uint32_t width, uint32_t height, kf_heif_plane *plane) {
     int stride = 0;
     const uint8_t *samples = kf_heif.heif_image_get_plane_readonly(reader->image, channel, &stride);
     int own_width = kf_heif.heif_image_get_width(reader->image, channel);
@@ -163,7 +137,7 @@ static kf_status read_matrix(kf_heif_reader *reader) {
     reader->matrix.middle = 1 << (depth - 1);
     if (coefficients == 0 && !reader->is_rgb) {
         reader->is_rgb = 2;
-        if (reader->shift_x != 0 || reader->shift_y != 0) return fail(reader, KF_UNSUPPORTED, "subsampled RGB");
+        if (reader->shift_x != 0 || reader->shift_y != 0) return kf_heif_fail(reader, KF_UNSUPPORTED, "subsampled RGB");
         return KF_OK;
     }
     if (reader->is_rgb || reader->picture.channels <= 2) return KF_OK;
@@ -189,7 +163,7 @@ static kf_status read_planes(kf_heif_reader *reader) {
     int width = kf_heif.heif_image_get_width(reader->image, first);
     int height = kf_heif.heif_image_get_height(reader->image, first);
     if (width <= 0 || height <= 0 || chroma > heif_chroma_444) {
-        return fail(reader, KF_UNSUPPORTED, "samples that libheif lays out in another way");
+        return kf_heif_fail(reader, KF_UNSUPPORTED, "samples that libheif lays out in another way");
     }
     picture->width = (uint32_t)width;
     picture->height = (uint32_t)height;
@@ -201,7 +175,7 @@ static kf_status read_planes(kf_heif_reader *reader) {
         enum heif_channel channel = (enum heif_channel)((int)first + index);
         if (!read_plane(reader, channel, columns, rows, &reader->planes[index]) ||
             reader->planes[index].depth != reader->planes[0].depth) {
-            return fail(reader, KF_UNSUPPORTED, "planes of different kinds");
+            return kf_heif_fail(reader, KF_UNSUPPORTED, "planes of different kinds");
         }
     }
     picture->channels = is_gray ? 1 : 3;
@@ -228,110 +202,18 @@ kf_status kf_heif_reader_open(kf_heif_reader *reader, const uint8_t *data, size_
     status = check(reader, kf_heif.heif_context_get_primary_image_handle(reader->context, &reader->handle));
     if (status != KF_OK) return status;
     struct heif_decoding_options *options = kf_heif.heif_decoding_options_alloc();
-    if (options == NULL) return fail(reader, KF_NO_MEMORY, "");
+    if (options == NULL) return kf_heif_fail(reader, KF_NO_MEMORY, "");
     options->ignore_transformations = 1;
+    /* libheif 1.15 converts to RGB here, and would convert back if asked for the planes as they are coded. */
     status = check(reader, kf_heif.heif_decode_image(reader->handle, &reader->image, heif_colorspace_undefined,
                                heif_chroma_undefined, options));
     kf_heif.heif_decoding_options_free(options);
     if (status != KF_OK) return status;
-    if (reader->image == NULL) return fail(reader, KF_CORRUPT, "no picture");
+    if (reader->image == NULL) return kf_heif_fail(reader, KF_CORRUPT, "no picture");
     read_blocks(reader);
     status = read_planes(reader);
     *picture = reader->picture;
     return status;
-}
-
-static int64_t sample(const plane *plane, uint32_t x, uint32_t y) {
-    const uint8_t *row = plane->samples + y * plane->stride;
-    return plane->depth > 8 ? ((const uint16_t *)(const void *)row)[x] : row[x];
-}
-
-static uint32_t clamp(int64_t value, uint32_t most) {
-    int64_t rounded = (value + 32768) >> 16;
-    return rounded < 0 ? 0 : rounded > most ? most : (uint32_t)rounded;
-}
-
-/* The colours of one pixel. Chroma is repeated, as libheif does. */
-static void convert(const kf_heif_reader *reader, uint32_t x, uint32_t y, uint32_t most, uint32_t colors[3]) {
-    int64_t luma = reader->matrix.scale * sample(&reader->planes[0], x, y) + reader->matrix.offset;
-    if (reader->picture.channels <= 2) {
-        colors[0] = clamp(luma, most);
-        return;
-    }
-    if (reader->is_rgb) {
-        /* The code point of RGB puts green in the place of luma, blue and red in those of chroma. */
-        static const int places[2][3] = {{0, 1, 2}, {2, 0, 1}};
-        for (int index = 0; index < 3; index++) {
-            const plane *plane = &reader->planes[places[reader->is_rgb - 1][index]];
-            colors[index] = clamp(reader->matrix.scale * sample(plane, x, y) + reader->matrix.offset, most);
-        }
-        return;
-    }
-    uint32_t column = x >> reader->shift_x, row = y >> reader->shift_y;
-    int64_t cb = sample(&reader->planes[1], column, row) - reader->matrix.middle;
-    int64_t cr = sample(&reader->planes[2], column, row) - reader->matrix.middle;
-    colors[0] = clamp(luma + reader->matrix.red * cr, most);
-    colors[1] = clamp(luma + reader->matrix.green_b * cb + reader->matrix.green_r * cr, most);
-    colors[2] = clamp(luma + reader->matrix.blue * cb, most);
-}
-
-static void convert_row(const kf_heif_reader *reader, uint8_t *output, uint32_t left, uint32_t width, uint32_t y) {
-    uint32_t channels = reader->picture.channels, count = channels <= 2 ? 1 : 3, colors[3];
-    uint32_t most = reader->picture.depth > 8 ? 65535 : 255;
-    uint16_t *words = (uint16_t *)(void *)output;
-    for (uint32_t x = 0; x < width; x++) {
-        convert(reader, left + x, y, most, colors);
-        uint32_t alpha = most;
-        if (reader->alpha.samples != NULL) {
-            uint64_t own = (1u << reader->alpha.depth) - 1;
-            alpha = (uint32_t)(((uint64_t)sample(&reader->alpha, left + x, y) * most + own / 2) / own);
-            if (alpha > most) alpha = most;
-            for (uint32_t index = 0; index < count && reader->is_premultiplied && alpha < most; index++) {
-                uint32_t straight = alpha == 0 ? 0 : (colors[index] * most + alpha / 2) / alpha;
-                colors[index] = straight > most ? most : straight;
-            }
-        }
-        for (uint32_t index = 0; index < channels; index++) {
-            uint32_t value = index < count ? colors[index] : alpha;
-            if (most > 255) {
-                words[x * channels + index] = (uint16_t)value;
-            } else {
-                output[x * channels + index] = (uint8_t)value;
-            }
-        }
-    }
-}
-
-/* Most pictures: opaque, with chroma for two columns and 8 bits a sample. */
-static void convert_usual_row(const kf_heif_reader *reader, uint8_t *output, uint32_t left, uint32_t width, uint32_t y) {
-    const uint8_t *luma = reader->planes[0].samples + y * reader->planes[0].stride;
-    const uint8_t *cb_row = reader->planes[1].samples + (y >> reader->shift_y) * reader->planes[1].stride;
-    const uint8_t *cr_row = reader->planes[2].samples + (y >> reader->shift_y) * reader->planes[2].stride;
-    int32_t scale = (int32_t)reader->matrix.scale, offset = (int32_t)reader->matrix.offset + 32768;
-    int32_t red = (int32_t)reader->matrix.red, blue = (int32_t)reader->matrix.blue;
-    int32_t green_b = (int32_t)reader->matrix.green_b, green_r = (int32_t)reader->matrix.green_r;
-    uint32_t shift = reader->shift_x;
-    for (uint32_t x = left; x < left + width; x++, output += 3) {
-        int32_t cb = cb_row[x >> shift] - 128, cr = cr_row[x >> shift] - 128, base = scale * luma[x] + offset;
-        int32_t r = (base + red * cr) >> 16, g = (base + green_b * cb + green_r * cr) >> 16, b = (base + blue * cb) >> 16;
-        output[0] = (uint8_t)(r < 0 ? 0 : r > 255 ? 255 : r);
-        output[1] = (uint8_t)(g < 0 ? 0 : g > 255 ? 255 : g);
-        output[2] = (uint8_t)(b < 0 ? 0 : b > 255 ? 255 : b);
-    }
-}
-
-kf_status kf_heif_reader_rows(
-    kf_heif_reader *reader, uint8_t *rows, size_t stride, uint32_t left, uint32_t width, uint32_t top, uint32_t count) {
-    const kf_heif_picture *picture = &reader->picture;
-    if (left > picture->width || width > picture->width - left || top > picture->height ||
-        count > picture->height - top) {
-        return fail(reader, KF_CORRUPT, "a part outside of the picture");
-    }
-    int is_usual = picture->channels == 3 && picture->depth == 8 && !reader->is_rgb;
-    for (uint32_t y = top; y < top + count; y++, rows += stride) {
-        (is_usual ? convert_usual_row : convert_row)(reader, rows, left, width, y);
-    }
-    return KF_OK;
 }
 
 const char *kf_heif_reader_message(const kf_heif_reader *reader) { return reader->message; }
@@ -344,5 +226,6 @@ void kf_heif_reader_destroy(kf_heif_reader *reader) {
     free(reader->icc);
     free(reader->exif);
     free(reader->xmp);
+    free(reader->sums);
     free(reader);
 }

@@ -31,6 +31,14 @@ kf_status kf_heif_reader_open(kf_heif_reader *reader, const uint8_t *data, size_
 /* Converts `count` rows from `top` on, and of each `width` pixels from `left` on. */
 kf_status kf_heif_reader_rows(
     kf_heif_reader *reader, uint8_t *rows, size_t stride, uint32_t left, uint32_t width, uint32_t top, uint32_t count);
+/* The same part of an opaque picture in averages of boxes of `box` by `box` pixels; those at the right and lower edge are
+   smaller. */
+typedef struct {
+    uint32_t left, top, width, height, box;
+} kf_heif_boxes;
+/* Writes `count` rows of averages from row `first` on. */
+kf_status kf_heif_reader_averages(kf_heif_reader *reader, const kf_heif_boxes *boxes, uint8_t *rows, size_t stride,
+    uint32_t first, uint32_t count);
 const char *kf_heif_reader_message(const kf_heif_reader *reader);
 void kf_heif_reader_destroy(kf_heif_reader *reader);
 

@@ -14,7 +14,7 @@ public struct DecodeOptions: Sendable, Equatable {
     /// Rows are resampled as they are decoded; only an interlaced PNG and a BMP of run lengths are held at their full
     /// size. A much larger JPEG is decoded at a half, a quarter or an eighth: at 1.5 times this size or more, and up to
     /// 4 times for fine detail. A lossy WebP is decoded at twice this size or more, a
-    /// lossy JPEG XL at an eighth.
+    /// lossy JPEG XL at an eighth, and boxes of a HEIC are averaged down to 4 times this size.
     public var exactSize: PixelSize?
     /// Whether the pixels are converted from the embedded profile to sRGB, without a profile. Needs lcms2.
     public var convertsToSRGB: Bool

@@ -18,15 +18,16 @@ struct HEICDecoder {
         if let undecodable = structure.undecodable { throw .unsupported(.heic, feature: undecodable) }
     }
 
-    /// Decodes the picture once for each request, in one pass over the bytes.
+    /// Decodes the bytes once, and makes a picture of them for each request.
     func decode(_ requests: [DecodeOptions]) throws(ImagingError) -> [Image] {
         let reader = try HEICReader(bytes, structure)
         let orientation = structure.properties.orientation
-        let targets = try DecodePlan.targets(
-            requests, source: reader.size, orientation: orientation, bytesPerPixel: reader.format.bytesPerPixel)
         let description = reader.description
         let pictures = structure.pictures
-        return try reader.read(targets).map { (bitmap) throws(ImagingError) in
+        return try requests.map { (request) throws(ImagingError) in
+            let plan = try DecodePlan(
+                request, source: reader.size, orientation: orientation, bytesPerPixel: reader.format.bytesPerPixel)
+            let bitmap = try reader.read(plan.exact)
             var image = Image(try bitmap.oriented(orientation), sourceFormat: .heic, iccProfile: description.profile)
             image.describe(description, .heic)
             if pictures > 1 { image.warnings.append(.picturesLost(count: pictures, .heic)) }
@@ -109,13 +110,35 @@ struct HEICReader: ~Copyable {
                 UInt32(clamping: visible.y.lowerBound + y), UInt32(clamping: count)))
     }
 
-    /// Reads the visible rows once for each target.
-    func read(_ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
-        var rows = try RowTarget(size, format, targets: targets)
+    /// Returns the visible part at this size; nil is its own.
+    ///
+    /// Down to four times the size, boxes of pixels are averaged, plane by plane. As for a JPEG, that is enough for the
+    /// finest detail.
+    func read(_ target: PixelSize?) throws(ImagingError) -> Bitmap {
+        var box = 1
+        if let target, !format.hasAlpha {
+            box = max(1, min(size.width / target.width, size.height / target.height) / 4)
+        }
+        var boxes = kf_heif_boxes()
+        boxes.left = UInt32(clamping: visible.x.lowerBound)
+        boxes.top = UInt32(clamping: visible.y.lowerBound)
+        (boxes.width, boxes.height) = (UInt32(clamping: size.width), UInt32(clamping: size.height))
+        boxes.box = UInt32(clamping: box)
+        let averaged = PixelSize(width: (size.width - 1) / box + 1, height: (size.height - 1) / box + 1)
+        var rows = try RowTarget(
+            averaged, extent: (Double(size.width) / Double(box), Double(size.height) / Double(box)), format,
+            targets: [target], sharpening: (1 - 1 / Double(box * box)) / 24)
         var y = 0
         return try rows.fill { (base, bytesPerRow, count) throws(ImagingError) in
-            try read(base, bytesPerRow: bytesPerRow, from: y, count: count)
+            if box == 1 {
+                try read(base, bytesPerRow: bytesPerRow, from: y, count: count)
+            } else {
+                try handle.check(
+                    kf_heif_reader_averages(
+                        handle.pointer, &boxes, base.assumingMemoryBound(to: UInt8.self), bytesPerRow,
+                        UInt32(clamping: y), UInt32(clamping: count)))
+            }
             y += count
-        }
+        }[0]
     }
 }

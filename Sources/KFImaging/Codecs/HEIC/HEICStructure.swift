@@ -60,14 +60,15 @@ struct HEICStructure: FileStructure {
         return []
     }
 
-    /// An estimate of what libheif and libde265 hold: libde265 keeps the planes of a picture with a byte a pixel about its
-    /// blocks, libheif a copy of them.
+    /// An estimate of what libheif and libde265 hold: libheif 1.15 a copy of the planes that libde265 has decoded, and the
+    /// RGB that it makes of them; libde265 before that half a byte a pixel about its blocks.
     var libraryBytes: Int {
         let pixels = (min(properties.size.width, 1 << 28) + 63) * (min(properties.size.height, 1 << 28) + 63)
         let bytesPerSample = properties.bitDepth > 8 ? 2 : 1
-        let color = properties.samplesOfFour * bytesPerSample * pixels / 4
-        let alpha = hasAlpha ? bytesPerSample * pixels : 0
-        // libde265 holds only some cells of a grid at a time.
-        return (color + alpha) * (isGrid ? 1 : 2) + pixels + (8 << 20)
+        // Of a grid, only some cells are held as they are coded.
+        let coded = isGrid ? 0 : properties.samplesOfFour * bytesPerSample * pixels / 4
+        let converted = (properties.isGray ? 1 : 3) * bytesPerSample * pixels
+        let alpha = hasAlpha ? bytesPerSample * pixels * (isGrid ? 1 : 2) : 0
+        return coded + converted + alpha + pixels / 2 + (8 << 20)
     }
 }
