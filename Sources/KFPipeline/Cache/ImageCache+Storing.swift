@@ -27,10 +27,9 @@ extension ImageCache {
     /// Prepares bytes to be published under a key. Returns nil when there is no disk part, or when the image is already
     /// expired and is not to be kept stale. `digest` is the hash of the bytes, if it is known. Blocks.
     func order(
-        _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts, digest: Digest? = nil
+        _ bytes: PendingBytes, _ key: EntryKey, _ facts: consuming EntryFacts, digest: Digest? = nil
     ) throws(KingfisherError) -> Store? {
         guard facts.isKeptStale || !facts.expiration.isExpired(at: now) else { return nil }
-        var facts = facts
         if configuration.verifies { facts.rewrites = true }
         guard let storage = try storage() else {
             if let error = storingError { throw error }

@@ -135,7 +135,7 @@ struct ArrivingBody: Sendable {
 
     /// Counts a growing body against the cache's limit before it is stored.
     private mutating func noteGrowth(_ store: BodyStore?) {
-        guard let store, let staged, !isTooLarge else { return }
+        guard let staged, !isTooLarge, let store else { return }
         let size = staged.size
         if store.isTooLarge(size) {
             isTooLarge = true

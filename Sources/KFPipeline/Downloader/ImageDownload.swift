@@ -111,14 +111,16 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     /// Returns the transfer to start now; nil if it must wait for something or has failed. Without `resumes`, the
     /// partial body of an earlier transfer is not continued.
     func begin(resumes: Bool = true) -> TransferStart? {
-        if state.withLock({ $0.request == nil }) {
+        var known = state.withLock { $0.request }
+        if known == nil {
             if terms.request.prepared == nil, terms.request.modifier != nil {
                 modify(resumes: resumes)
                 return nil
             }
-            state.withLock { $0.request = terms.request.request(to: url) }
+            known = terms.request.request(to: url)
+            state.withLock { $0.request = known }
         }
-        guard let request = state.withLock({ $0.request }) else { return nil }
+        guard let request = known else { return nil }
         if let header = request.scope.headers.first(where: { RequestField.isReserved($0.name) }) {
             fail(KingfisherError(transfer: .invalidRequestHeader(name: header.name)))
             return nil

@@ -63,11 +63,25 @@ final class WorkTable: Sendable {
 
         var waiters: [any WorkWaiter] { first.map { [$0] + others } ?? [] }
 
+        // These two mutate so that they work in place: a copy of an entry costs four retains.
+
+        mutating func isOf(_ other: any SharedWork) -> Bool { work === other }
+
+        /// Notes the answer, and returns the waiters to tell; nil if there is an answer already.
+        mutating func answer(_ answer: Answer) -> Told? {
+            if case .some = self.answer { return nil }
+            self.answer = answer
+            defer { (first, others) = (nil, []) }
+            return (first, others)
+        }
+
         mutating func remove(_ waiter: any WorkWaiter) {
             others.removeAll { $0 === waiter }
             if first === waiter { first = others.isEmpty ? nil : others.removeFirst() }
         }
     }
+
+    private typealias Told = (first: (any WorkWaiter)?, others: [any WorkWaiter])
 
     private let works = Mutex<[WorkKey: Entry]>([:])
     private let ends = Mutex(EndedWorks())
@@ -111,7 +125,7 @@ final class WorkTable: Sendable {
     func leave(_ work: any SharedWork, _ waiter: any WorkWaiter) {
         let left = waiter.wish.priority
         let (isAbandoned, lowered) = works.withLock { works -> (Bool, Float?) in
-            guard let place = Self.place(of: work, in: works), works.values[place].answer == nil else {
+            guard let place = Self.place(of: work, in: &works), works.values[place].answer == nil else {
                 return (false, nil)
             }
             let priority = works.values[place].priority
@@ -130,8 +144,10 @@ final class WorkTable: Sendable {
         if let lowered { work.change(priority: lowered) }
     }
 
-    private static func place(of work: any SharedWork, in works: [WorkKey: Entry]) -> [WorkKey: Entry].Index? {
-        works.index(forKey: work.key).flatMap { works.values[$0].work === work ? $0 : nil }
+    private static func place(
+        of work: any SharedWork, in works: inout [WorkKey: Entry]
+    ) -> [WorkKey: Entry].Index? {
+        works.index(forKey: work.key).flatMap { works.values[$0].isOf(work) ? $0 : nil }
     }
 
     /// Delivers the answer to all waiters. With `stays`, later ones join late until `end`, otherwise they start anew.
@@ -140,13 +156,11 @@ final class WorkTable: Sendable {
         _ answer: Answer, of work: any SharedWork, stays: Bool = false, reporting received: Int64? = nil,
         _ turn: inout Turn
     ) {
-        let told = works.withLock { works -> Entry? in
-            guard let place = Self.place(of: work, in: works) else { return nil }
-            guard stays else { return works.remove(at: place).value }
-            guard works.values[place].answer == nil else { return nil }
-            works.values[place].answer = answer
-            defer { (works.values[place].first, works.values[place].others) = (nil, []) }
-            return works.values[place]
+        let told = works.withLock { works -> Told? in
+            guard let place = Self.place(of: work, in: &works) else { return nil }
+            if stays { return works.values[place].answer(answer) }
+            let entry = works.remove(at: place).value
+            return (entry.first, entry.others)
         }
         func tell(_ waiter: any WorkWaiter) {
             if let received { waiter.wish.progress?(received, received) }
@@ -160,7 +174,7 @@ final class WorkTable: Sendable {
     func end(_ work: any SharedWork) {
         // What the work holds is released without the lock.
         _ = works.withLock { works in
-            Self.place(of: work, in: works).map { place in
+            Self.place(of: work, in: &works).map { place in
                 ends.withLock { $0.note(work.key) }
                 return works.remove(at: place)
             }
@@ -171,12 +185,12 @@ final class WorkTable: Sendable {
     var waiterCount: Int { works.withLock { $0.values.reduce(0) { $0 + $1.waiters.count } } }
 
     func isWanted(_ work: any SharedWork) -> Bool {
-        works.withLock { works in Self.place(of: work, in: works).map { works.values[$0].first != nil } ?? false }
+        works.withLock { works in Self.place(of: work, in: &works).map { works.values[$0].first != nil } ?? false }
     }
 
     func report(_ received: Int64, _ total: Int64?, of work: any SharedWork) {
         let handlers = works.withLock { works in
-            Self.place(of: work, in: works).map { works.values[$0].waiters.compactMap(\.wish.progress) } ?? []
+            Self.place(of: work, in: &works).map { works.values[$0].waiters.compactMap(\.wish.progress) } ?? []
         }
         for handler in handlers { handler(received, total) }
     }
