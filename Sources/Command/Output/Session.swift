@@ -36,18 +36,34 @@ package final class Session: Sendable {
     /// process frees all at once, and taking a manager apart is a seventh of a hit's work.
     func keep(_ manager: KingfisherManager) { kept.withLock { $0 = manager } }
 
+    /// The variables that the command reads, and the beginnings of the names of others. To decode all of an ordinary
+    /// environment took a twentieth of a hit's instructions.
+    static let variables: [StaticString] = [
+        "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "HOME", "TERM", "NO_COLOR", "CLICOLOR_FORCE", "TRACEPARENT",
+        "CURL_CA_BUNDLE", "SSL_CERT_FILE", "GITHUB_ACTIONS", "GITHUB_WORKSPACE",
+    ]
+    static let families: [StaticString] = ["KF_", "AWS_"]
+
+    /// The variables of the process that the command reads.
     package static var processEnvironment: [String: String] {
         var result: [String: String] = [:]
-        result.reserveCapacity(64)
+        result.reserveCapacity(16)
+        for name in variables {
+            if let value = getenv(name.cString) { result["\(name)"] = RawText.decode(value) }
+        }
         var next = environ
         while let entry = next.pointee {
-            let bytes = UnsafeRawBufferPointer(start: entry, count: strlen(entry)).assumingMemoryBound(to: UInt8.self)
-            if let mark = memchr(entry, 0x3d, bytes.count).map({ $0 - UnsafeMutableRawPointer(entry) }) {
-                let name = RawText.decode(UnsafeBufferPointer(rebasing: bytes[..<mark]))
-                result[name] = RawText.decode(UnsafeBufferPointer(rebasing: bytes[(mark + 1)...]))
-            }
             next += 1
+            guard families.contains(where: { strncmp(entry, $0.cString, $0.utf8CodeUnitCount) == 0 }),
+                let mark = strchr(entry, Int32(UInt8(ascii: "=")))
+            else { continue }
+            let name = UnsafeRawBufferPointer(start: entry, count: mark - entry)
+            result[RawText.decode(name.bindMemory(to: UInt8.self))] = RawText.decode(mark + 1)
         }
         return result
     }
+}
+
+extension StaticString {
+    fileprivate var cString: UnsafePointer<CChar> { UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self) }
 }
