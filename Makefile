@@ -31,7 +31,8 @@ linker = $(foreach flag,$(1),-Xlinker $(flag))
 # Nothing that lies beside the binary is loaded in place of a system's library.
 #
 # A start takes a quarter of its instructions less when metadata is found by direct calls in place of names that the runtime
-# demangles. libgcc is linked from its archive, as libstdc++ is.
+# demangles. libgcc is linked from its archive, as libstdc++ is. The functions of a start lie side by side: it maps 388 pages in
+# place of 435, and takes 6 to 9 % less time.
 RELEASE := $(SWIFT) build -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -use-ld=lld \
 	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
 	-Xswiftc -Xclang-linker -Xswiftc -static-libgcc \
@@ -41,13 +42,14 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib --disable-local-rpath
 	$(call linker,--as-needed -O2 -L$(ARCHIVES) --icf=all --version-script=$(LINKING)/exports.map $(LINKING)/sections.ld) \
 	$(call linker,--wrap=_swift_stdlib_getScalarName --defsym=__wrap__swift_stdlib_getScalarName=kf_scalar_name) \
 	$(call linker,--wrap=swift_copyAuxiliaryExecutablePath --defsym=__wrap_swift_copyAuxiliaryExecutablePath=kf_no_program) \
-	$(call linker,--defsym=_dl_find_object=kf_no_tables)
+	$(call linker,--defsym=_dl_find_object=kf_no_tables) \
+	$(call linker,--symbol-ordering-file=$(LINKING)/order.txt --no-warn-symbol-ordering)
 # Relocations in 40 KB in place of 1 MB. They need glibc 2.36; without them, the binary runs with 2.34.
 PACKED := $(call linker,-z pack-relative-relocs)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build unit test threads sanitize engines spark remotes workflows example docs stress laws demo bench profile \
-	gallery fuzz mutants lint format install portable tarball wheel image deb packages clean
+	order gallery fuzz mutants lint format install portable tarball wheel image deb packages clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +131,11 @@ endif
 profile: build ## Show where kf spends its time on one work (WORK=hit, prefetch, hits, thumbnails, large, blur, ...)
 	@Tests/Support/setup.sh python3 python3-pil python3-numpy $(if $(wildcard /usr/bin/perf),,linux-perf valgrind)
 	@Tests/Benchmarks/profile_work.py --kf "$(CURDIR)/$(KF)" $(WORK)
+
+order: build ## List the functions of a start anew, which the linker puts side by side (when CI asks for it)
+	@Tests/Support/setup.sh python3 valgrind
+	@$(LINKING)/order.sh $(KF)
+	@rm -f $(KF)
 
 gallery: build ## Draw every processor into Fixtures/gallery.jpg, the picture of the README
 	@Tests/Support/setup.sh python3-pil
