@@ -61,9 +61,6 @@ extension DiskStorage {
                 return nil
             }
             if status.modified != entry.object.modified { follow(entry, modified: status.modified) }
-            guard lseek(file.raw, 0, SEEK_SET) == 0 else {
-                throw .system(call: "lseek", path: file.path, errno: errno)
-            }
         }
         return file
     }

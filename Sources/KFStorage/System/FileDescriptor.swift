@@ -77,14 +77,16 @@ package struct FileDescriptor: ~Copyable, Sendable {
         try retry("read", path) { pread(raw, buffer.baseAddress, buffer.count, off_t(position)) }
     }
 
-    /// Returns the SHA-256 of the rest of the file.
+    /// Returns the SHA-256 of the file. Several threads may read it at once: its own position stays.
     package func digest() throws(StorageError) -> Digest {
         var sha = SHA256()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
         defer { buffer.deallocate() }
+        var position: Int64 = 0
         while true {
-            let count = try read(into: buffer)
+            let count = try read(at: position, into: buffer)
             if count == 0 { return sha.finish() }
+            position += Int64(count)
             sha.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
     }
@@ -92,8 +94,8 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// The most that is read into memory unless a caller says otherwise: the memory that the work on an image may take.
     package static let memoryLimit = 1 << 30
 
-    /// Reads to the end of the file. `expected` is its size if that is known. Throws EFBIG for more than `limit` bytes,
-    /// before it takes memory for them.
+    /// Reads the file, whose own position stays. `expected` is its size if that is known. Throws EFBIG for more than
+    /// `limit` bytes, before it takes memory for them.
     package func readAll(expected: Int = 0, limit: Int = memoryLimit) throws(StorageError) -> [UInt8] {
         guard expected <= limit else { throw .system(call: "read", path: path, errno: EFBIG) }
         var bytes = [UInt8](repeating: 0, count: max(expected + 1, 4096))
@@ -104,7 +106,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
                 bytes.append(contentsOf: repeatElement(0, count: min(bytes.count, limit - bytes.count + 1)))
             }
             let count = try bytes.withMutableBytes { buffer throws(StorageError) in
-                try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+                try read(at: Int64(filled), into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             }
             if count == 0 { break }
             filled += count

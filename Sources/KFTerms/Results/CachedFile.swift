@@ -24,9 +24,6 @@ public final class CachedFile: Sendable {
     /// Returns all bytes; blocks on the disk. Throws for more than `limit` bytes, by default 1 GiB.
     package func readAll(limit: Int = FileDescriptor.memoryLimit) throws(KingfisherError) -> [UInt8] {
         do throws(StorageError) {
-            guard lseek(file.raw, 0, SEEK_SET) == 0 else {
-                throw .system(call: "lseek", path: path, errno: errno)
-            }
             return try file.readAll(expected: Int(size), limit: limit)
         } catch {
             throw KingfisherError(reading: error)

@@ -56,6 +56,22 @@ struct CachedFileTests {
         #expect(try await get(source("k", bytes)).way == .fetched)
     }
 
+    @Test("Several tasks may read one result at once") func together() async throws {
+        let bytes = try ManagerFixture.fixture("jpeg/landscape-444.jpg")
+        try await get(source("k", bytes))
+        cache.clearMemoryCache()
+        let result = try await get(source("k", bytes), [.memoryCacheExpiration(.expired)])
+        try await withThrowingTaskGroup(of: Bool.self) { tasks in
+            for _ in 0..<8 {
+                tasks.addTask {
+                    for _ in 0..<50 where try await result.data() != bytes { return false }
+                    return true
+                }
+            }
+            for try await isWhole in tasks { #expect(isWhole) }
+        }
+    }
+
     @Test("A running process counts its own hits and misses")
     func counts() async throws {
         let bytes = try ManagerFixture.fixture("png/one-pixel.png")
