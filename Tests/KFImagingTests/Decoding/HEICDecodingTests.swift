@@ -42,6 +42,16 @@ struct HEICDecodingTests {
         }
     }
 
+    @Test("Memory that decoding alone takes is given back before pixels are made")
+    func memory() throws {
+        let image = Image(try Pictures.gradient(640, 480, PixelFormat(.rgb, .sixteen)))
+        let bytes = try EncoderTools.make(image, "out.heic", "heif-enc", "$in", "-q", "50", "-o", "$out")
+        let held = try bytes.withRaw { (bytes) throws(ImagingError) in try HEICStructure(bytes).libraryBytes }
+        let limit = held.decoded + image.bitmap.byteCount + 200_000
+        #expect(limit < held.decoding + image.bitmap.byteCount && limit > held.decoding)
+        #expect(try ImageDecoder.decode(bytes, options: .init(limits: .init(maxMemory: limit))).width == 640)
+    }
+
     @Test("A missing end is found before anything is stored")
     func truncation() throws {
         let bytes = try heic()

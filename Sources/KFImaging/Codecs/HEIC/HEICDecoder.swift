@@ -56,7 +56,9 @@ struct HEICReader: ~Copyable {
 
     /// The bytes must stay in place for the lifetime of the reader.
     init(_ bytes: UnsafeRawBufferPointer, _ structure: HEICStructure) throws(ImagingError) {
-        let library = try MemoryReservation(structure.libraryBytes)
+        let memory = structure.libraryBytes
+        let decoding = try MemoryReservation(memory.decoding - memory.decoded)
+        let library = try MemoryReservation(memory.decoded)
         try LoadedLibrary.heic.require()
         try ImageCodecs.checkTime()
         let coded = structure.properties.size
@@ -72,6 +74,8 @@ struct HEICReader: ~Copyable {
                 handle.pointer, data.baseAddress, data.count, UInt32(clamping: max(coded.width, coded.height)),
                 UInt32(clamping: threads), &facts)
         }
+        // Given back before pixels are made.
+        withExtendedLifetime(decoding) {}
         try handle.check(status)
         try ImageCodecs.checkTime()
         guard facts.width == coded.width, facts.height == coded.height else {

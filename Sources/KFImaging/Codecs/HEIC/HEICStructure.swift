@@ -60,15 +60,15 @@ struct HEICStructure: FileStructure {
         return []
     }
 
-    /// An estimate of what libheif and libde265 hold: libheif 1.15 a copy of the planes that libde265 has decoded, and the
-    /// RGB that it makes of them; libde265 before that half a byte a pixel about its blocks.
-    var libraryBytes: Int {
+    /// An estimate of what libheif and libde265 hold. While they decode, that is a copy of the planes that libde265 has
+    /// decoded, the RGB that libheif 1.15 makes of them, and half a byte a pixel about libde265's blocks; afterwards the RGB.
+    var libraryBytes: (decoding: Int, decoded: Int) {
         let pixels = (min(properties.size.width, 1 << 28) + 63) * (min(properties.size.height, 1 << 28) + 63)
         let bytesPerSample = properties.bitDepth > 8 ? 2 : 1
         // Of a grid, only some cells are held as they are coded.
         let coded = isGrid ? 0 : properties.samplesOfFour * bytesPerSample * pixels / 4
-        let converted = (properties.isGray ? 1 : 3) * bytesPerSample * pixels
-        let alpha = hasAlpha ? bytesPerSample * pixels * (isGrid ? 1 : 2) : 0
-        return coded + converted + alpha + pixels / 2 + (8 << 20)
+        let alpha = hasAlpha ? bytesPerSample * pixels : 0
+        let decoded = (properties.isGray ? 1 : 3) * bytesPerSample * pixels + alpha + (8 << 20)
+        return (decoded + coded + (isGrid ? 0 : alpha) + pixels / 2, decoded)
     }
 }
