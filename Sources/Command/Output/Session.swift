@@ -55,7 +55,7 @@ package final class Session: Sendable {
         while let entry = next.pointee {
             next += 1
             guard families.contains(where: { strncmp(entry, $0.cString, $0.utf8CodeUnitCount) == 0 }),
-                let mark = strchr(entry, Int32(UInt8(ascii: "=")))
+                let mark = strchr(entry, 0x3d)  // "="
             else { continue }
             let name = UnsafeRawBufferPointer(start: entry, count: mark - entry)
             result[RawText.decode(name.bindMemory(to: UInt8.self))] = RawText.decode(mark + 1)

@@ -56,7 +56,7 @@ extension DiskStorage {
             return nil
         }
         if configuration.verifies || status.modified != entry.object.modified {
-            guard try file.digest() == entry.object.digest else {
+            guard try file.digest(from: 0) == entry.object.digest else {
                 discard(entry)
                 return nil
             }

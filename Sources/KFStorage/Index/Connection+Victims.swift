@@ -36,7 +36,7 @@ extension Connection {
         precondition(rows.count <= Self.together)
         let statement = try statement(query)
         defer { statement.reset() }
-        for (index, row) in rows.enumerated() { row.bind(to: statement, at: Int32(index + 1)) }
+        for (index, row) in rows.enumerated() { row.bind(to: statement, at: Int32(clamping: index + 1)) }
         while try statement.step() { try body(statement) }
     }
 

@@ -72,21 +72,23 @@ package struct FileDescriptor: ~Copyable, Sendable {
         try retry("read", path) { Glibc.read(raw, buffer.baseAddress, buffer.count) }
     }
 
-    /// Reads up to the buffer's length from a position on, and leaves the file's own position alone.
-    package func read(at position: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
-        try retry("read", path) { pread(raw, buffer.baseAddress, buffer.count, off_t(position)) }
+    /// Reads up to the buffer's length from a position on, which a pipe does not have, and leaves the file's own position
+    /// alone. Without one, it reads from there.
+    package func read(at position: Int64?, into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
+        guard let position else { return try read(into: buffer) }
+        return try retry("read", path) { pread(raw, buffer.baseAddress, buffer.count, off_t(position)) }
     }
 
-    /// Returns the SHA-256 of the file. Several threads may read it at once: its own position stays.
-    package func digest() throws(StorageError) -> Digest {
+    /// Returns the SHA-256 of the file from a position on, or from its own.
+    package func digest(from start: Int64? = nil) throws(StorageError) -> Digest {
         var sha = SHA256()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
         defer { buffer.deallocate() }
-        var position: Int64 = 0
+        var position = start
         while true {
             let count = try read(at: position, into: buffer)
             if count == 0 { return sha.finish() }
-            position += Int64(count)
+            position? += Int64(count)
             sha.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
     }
@@ -94,9 +96,11 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// The most that is read into memory unless a caller says otherwise: the memory that the work on an image may take.
     package static let memoryLimit = 1 << 30
 
-    /// Reads the file, whose own position stays. `expected` is its size if that is known. Throws EFBIG for more than
-    /// `limit` bytes, before it takes memory for them.
-    package func readAll(expected: Int = 0, limit: Int = memoryLimit) throws(StorageError) -> [UInt8] {
+    /// Reads to the end of the file, from a position on or from its own. `expected` is its size if that is known. Throws
+    /// EFBIG for more than `limit` bytes, before it takes memory for them.
+    package func readAll(
+        expected: Int = 0, limit: Int = memoryLimit, from start: Int64? = nil
+    ) throws(StorageError) -> [UInt8] {
         guard expected <= limit else { throw .system(call: "read", path: path, errno: EFBIG) }
         var bytes = [UInt8](repeating: 0, count: max(expected + 1, 4096))
         var filled = 0
@@ -106,7 +110,9 @@ package struct FileDescriptor: ~Copyable, Sendable {
                 bytes.append(contentsOf: repeatElement(0, count: min(bytes.count, limit - bytes.count + 1)))
             }
             let count = try bytes.withMutableBytes { buffer throws(StorageError) in
-                try read(at: Int64(filled), into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+                try read(
+                    at: start.map { $0 + Int64(filled) },
+                    into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             }
             if count == 0 { break }
             filled += count

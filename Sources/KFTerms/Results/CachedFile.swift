@@ -24,7 +24,8 @@ public final class CachedFile: Sendable {
     /// Returns all bytes; blocks on the disk. Throws for more than `limit` bytes, by default 1 GiB.
     package func readAll(limit: Int = FileDescriptor.memoryLimit) throws(KingfisherError) -> [UInt8] {
         do throws(StorageError) {
-            return try file.readAll(expected: Int(size), limit: limit)
+            // Other threads may read the file at the same time.
+            return try file.readAll(expected: Int(size), limit: limit, from: 0)
         } catch {
             throw KingfisherError(reading: error)
         }
@@ -50,7 +51,7 @@ public final class CachedFile: Sendable {
 
     /// Returns the digest of the bytes as they are, which damage may have changed. Blocks.
     package func digest() throws(KingfisherError) -> Digest {
-        do throws(StorageError) { return try file.digest() } catch { throw KingfisherError(reading: error) }
+        do throws(StorageError) { return try file.digest(from: 0) } catch { throw KingfisherError(reading: error) }
     }
 
     /// Returns another descriptor of the file, which the caller closes.
