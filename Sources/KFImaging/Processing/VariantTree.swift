@@ -28,7 +28,7 @@ package struct VariantTree: Sendable {
     }
 }
 
-/// What the first step of a chain is given.
+/// The input of the first step of a chain.
 package enum FirstInput: Sendable {
     /// An image, which is decoded once for all steps that take one.
     case image
@@ -44,7 +44,7 @@ package protocol OwnDecoding: ImageProcessor {
 }
 
 extension ImageProcessor {
-    /// What the processor is given as the first step.
+    /// The input of the processor as the first step.
     package var firstInput: FirstInput { (self as? any OwnDecoding)?.ownInput ?? .image }
 
     /// Returns the size in pixels to which the processor decodes an image with this header; nil if it decodes all pixels.

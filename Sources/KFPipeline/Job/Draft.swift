@@ -22,7 +22,7 @@ struct ImageEnding: Sendable {
     let asked: Retrieval
     var way: RetrievalWay
     var content: Content
-    /// What the image is made from, with the stores of both, to which the places below refer.
+    /// The bytes that the image is made from. The places below are those of stores in it.
     var body: Body
     let origin: OriginFacts?
     var facts = Outcome.Facts()

@@ -13,7 +13,7 @@ final class Body: Sendable {
     private struct Kept {
         let key: EntryKey
         let cache: ImageCache
-        /// What is to be stored; nil while it is being prepared.
+        /// The change to store; nil while it is being prepared.
         var change: Store?
         /// The jobs that wait for the end; there is nearly always one.
         var waiter: ImageJob?

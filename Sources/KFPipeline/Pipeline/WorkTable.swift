@@ -252,7 +252,7 @@ enum WorkKey: Hashable, Sendable {
 enum Answer: Sendable {
     /// A whole image, of a source or a remote.
     case body(Body)
-    /// What was made of a body, or why nothing was, for each image.
+    /// The images made from a body, each with its error if it failed.
     case made(Body, [Result<ProcessedImage, KingfisherError>])
     /// The server confirmed the cached image (304). The body, which has no bytes, has the renewals, and the claim that keeps
     /// other processes from requesting the key.

@@ -143,10 +143,10 @@ extension DiskStorage {
         return hasWaited
     }
 
-    /// The entries that this process has stored or read, and evicted again because of the limit.
     /// Whether this process has stored or renewed an image.
     package var hasChanged: Bool { own.withLock { $0.hasChanged } }
 
+    /// The entries that this process has stored or read, and evicted again because of the limit.
     package var evictedAgain: Removal { own.withLock { $0.evictedAgain } }
 
     /// The number of evictions in this process so far.

@@ -10,8 +10,8 @@ from harness.attribution import archive, source_files
 from harness.filesystem import Tmpfs
 from harness.result import Breakdown, Counted, Counts, Goal
 from .bench import Folders
+from .instructions import observed, pairs
 from .lists import small
-from .prefetch import sides
 
 IMAGES, HOT = 500, 400  # code is hot that ran for so many of the images
 LINE = 64  # bytes of a cache line
@@ -28,14 +28,9 @@ def caches(bench):
             return bench.skip(f"simulating caches: {reason}")
     with small(bench) as origin, Tmpfs(bench.scratch) as system:
         folders, found, modules = Folders(system), [], {}
-        for many, one in zip(*(sides(bench, folders, origin.lists(count)) for count in (IMAGES, 1))):
-            traces = []
-            for side in (many, one):
-                program, *rest = side.command()
-                traces.append(callgrind.trace((program, *rest), bench.environment, bench.scratch))
-                side.check()
-                folders.discard()
-            lines = hot_lines(traces[0], Path(program))
+        for many, one in pairs(bench, folders, origin, IMAGES):
+            program, traces = observed(bench, folders, (many, one), callgrind.trace)
+            lines = hot_lines(traces[0], program)
             modules[many.name] = collections.Counter({name: len(of) * LINE / 1024 for name, of in lines.items()})
             found.append(Counted(many.name, many.kind, columns(*traces, modules[many.name].total()), many.note))
         yield Counts(

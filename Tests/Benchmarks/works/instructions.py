@@ -34,13 +34,8 @@ def misses(bench, origin, system):
     folders = Folders(system)
     found, parts, kinds, calls = [], {}, {}, []
     for many, one in pairs(bench, folders, origin, MISSES):
-        profiles = []
-        for side in (many, one):
-            program, *rest = side.command()
-            profiles.append(callgrind.profile((program, *rest), bench.environment, bench.scratch))
-            side.check()
-            folders.discard()
-        by_part, by_kind = attributed(Path(program), *profiles, 1 / (MISSES - 1))
+        program, profiles = observed(bench, folders, (many, one), callgrind.profile)
+        by_part, by_kind = attributed(program, *profiles, 1 / (MISSES - 1))
         parts[many.name], kinds[many.name] = by_part, by_kind
         found.append(Counted(many.name, many.kind, columns(by_part, *profiles), many.note))
     for many, one in pairs(bench, folders, origin, CALLS):
@@ -65,6 +60,17 @@ def misses(bench, origin, system):
         },
         [Breakdown("an image, by part", parts, PARTS), Breakdown("an image, by kind", kinds, KINDS)],
     )
+
+
+def observed(bench, folders, both, observe):
+    """The program of two sides, and what `observe` makes of a run of each."""
+    seen = []
+    for side in both:
+        command = side.command()
+        seen.append(observe(command, bench.environment, bench.scratch))
+        side.check()
+        folders.discard()
+    return Path(command[0]), seen
 
 
 def pairs(bench, folders, origin, count):

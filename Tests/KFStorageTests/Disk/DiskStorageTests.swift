@@ -172,7 +172,7 @@ struct DiskStorageTests {
         #expect(try storage.totals().objects == 2)
     }
 
-    @Test("A body that lost its file is stored with the time of a new one")
+    @Test("A body that lost its file is stored anew")
     func lostBody() async throws {
         let storage = try fixture.open()
         let key = EntryKey(key: "k")

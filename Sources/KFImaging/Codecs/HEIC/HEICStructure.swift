@@ -65,7 +65,7 @@ struct HEICStructure: FileStructure {
     var libraryBytes: (decoding: Int, decoded: Int) {
         let pixels = (min(properties.size.width, 1 << 28) + 63) * (min(properties.size.height, 1 << 28) + 63)
         let bytesPerSample = properties.bitDepth > 8 ? 2 : 1
-        // Of a grid, only some cells are held as they are coded.
+        // libheif holds the coded samples of only some cells of a grid at a time.
         let coded = isGrid ? 0 : properties.samplesOfFour * bytesPerSample * pixels / 4
         let alpha = hasAlpha ? bytesPerSample * pixels : 0
         let decoded = (properties.isGray ? 1 : 3) * bytesPerSample * pixels + alpha + (8 << 20)

@@ -6,8 +6,8 @@ extension TIFFTags {
     /// Offsets in a maker's note count from the start of the file, and interoperability is a directory of its own.
     private static let unmovable: Set<Int> = [0x927C, 0xA005]
 
-    /// What the tags say of the picture beside its pixels, and the directories of EXIF and GPS: a TIFF file of its own in
-    /// the same byte order, as other formats keep EXIF. Nil for a page without any of it.
+    /// The metadata of the page's tags, with the directories of EXIF and GPS, as other formats keep EXIF: a TIFF file in
+    /// the same byte order. Nil for a page without metadata.
     var exif: [UInt8]? {
         var file = Array((isLittle ? "II*\0" : "MM\0*").utf8) + number(0, 4)
         var fields = TIFFTags.described.compactMap(field)
