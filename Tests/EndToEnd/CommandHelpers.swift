@@ -40,8 +40,8 @@ extension KFCommand {
     func openToAll() throws -> KFCommand {
         var open = self
         open.binary = home.path("kf")
-        try FileManager.default.copyItem(at: binary, to: open.binary)
-        for path in [home.url.path, open.binary.path] { try #require(chmod(path, 0o777) == 0) }
+        try Tool.makeExecutable(open.binary, from: binary)
+        try #require(chmod(home.url.path, 0o777) == 0)
         return open
     }
 

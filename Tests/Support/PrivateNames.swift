@@ -73,12 +73,9 @@ package final class PrivateNames: Sendable {
             exec "$@"' sh '\(folder.url.path)' '\(command.binary.path)' "$@"
 
             """
-        let wrapper = try folder.write("kf", script)
-        guard chmod(wrapper.path, 0o755) == 0 else {
-            throw RunningCommand.Failure(description: "cannot make \(wrapper.path) executable")
-        }
         var wrapped = command
-        wrapped.binary = wrapper
+        wrapped.binary = folder.path("kf")
+        try Tool.makeExecutable(wrapped.binary, from: folder.write("kf.sh", script))
         return wrapped
     }
 

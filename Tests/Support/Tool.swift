@@ -11,6 +11,14 @@ package enum Tool {
         environment["PATH"]!.split(separator: ":").contains { access("\($0)/\(name)", X_OK) == 0 }
     }
 
+    /// Makes an executable file for everybody from another file. Another process writes it: a child that this process
+    /// forks meanwhile would hold the open file, and the kernel executes no file that is open for writing.
+    package static func makeExecutable(_ file: URL, from source: URL) throws {
+        guard system("install -m 0755 '\(source.path)' '\(file.path)'") == 0 else {
+            throw RunningCommand.Failure(description: "cannot make \(file.path) executable")
+        }
+    }
+
     /// Runs a program to its end.
     package static func run(
         _ program: String, _ arguments: String..., input: Data? = nil, in directory: URL? = nil,
