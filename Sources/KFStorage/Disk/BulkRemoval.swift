@@ -15,6 +15,9 @@ struct BulkRemoval {
     /// moment to take it.
     private static let pause: UInt32 = 300
 
+    /// The number of objects, or of entries, between two looks at the clock.
+    private static let step = 4 * Connection.together
+
     let writer: IndexWriter
     let directory: CacheDirectory
     /// Whether entries that were used since they were found stay.
@@ -29,11 +32,11 @@ struct BulkRemoval {
     func remove(
         _ victims: some Collection<Victim>, downTo limit: Int64? = nil, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
-        let groups = Self.groups(victims)
+        let atOnce = victims.count < many
+        let groups = atOnce ? Self.groups(victims) : Self.halves(Self.groups(victims))
         let names = note != nil
         var removal = Removal()
         var left: [Victim] = []
-        let atOnce = victims.count < many
         try slices(of: groups) { slice, connection throws(StorageError) in
             let stored = try connection.storedSize()
             return try Self.work(on: slice) { groups throws(StorageError) in
@@ -55,7 +58,7 @@ struct BulkRemoval {
         left.sort { $0.row < $1.row }
         try slices(of: left) { slice, connection throws(StorageError) in
             try Self.work(on: slice) { left throws(StorageError) -> (value: Outcome, count: Int)? in
-                let some = left.prefix(Connection.together)
+                let some = left.prefix(Self.step)
                 var outcome = Outcome()
                 if names { for victim in some { try name(victim, connection, in: &outcome) } }
                 try connection.removeDangling(some)
@@ -91,18 +94,32 @@ struct BulkRemoval {
         return groups
     }
 
+    /// Takes groups from the first half of the objects and from the second in turn, so that each statement is about
+    /// files of two folders: two threads that remove files of one folder wait for each other.
+    private static func halves(_ groups: [ArraySlice<Victim>]) -> [ArraySlice<Victim>] {
+        let (size, middle) = (Self.step / 2, groups.count / 2)
+        var mixed: [ArraySlice<Victim>] = []
+        mixed.reserveCapacity(groups.count)
+        for start in stride(from: 0, to: groups.count - middle, by: size) {
+            mixed += groups[..<middle].dropFirst(start).prefix(size)
+            mixed += groups[middle...].dropFirst(start).prefix(size)
+        }
+        return mixed
+    }
+
     /// Removes the objects of the first groups, and leaves the entries dangling that have lost theirs. Ends when that
     /// frees so many bytes.
     private func removeObjects(
         of groups: ArraySlice<ArraySlice<Victim>>, freeing most: Int64, naming: Bool, _ connection: Connection
     ) throws(StorageError) -> (value: Outcome, count: Int) {
         var outcome = Outcome()
-        let some = groups.prefix(Connection.together)
+        let some = groups.prefix(Self.step)
         // Only the access times are read, because a page holds ten times as many of them as of entries. Storing an entry
         // again moves its time too.
         let times = try connection.accessTimes(rows: some.joined().map(\.row))
         var objects = try connection.objects(rows: some.compactMap(\.first?.object))[...]
         var cleared: [(row: Int64, size: Int64)] = []
+        var files: [StoredObject] = []
         var (count, freed) = (0, Int64(0))
         for group in some where freed < most {
             count += 1
@@ -124,13 +141,13 @@ struct BulkRemoval {
                 try remove(still, of: object, naming: naming, connection, &outcome)
                 continue
             }
-            if let file = object.unused.object { try directory.objects.clear(file) }
+            if let file = object.unused.object { files.append(file) }
             cleared.append((row, object.size))
             freed = freed.adding(saturating: object.size)
             outcome.dangling += still
             outcome.removed.add(entries: 0, bytes: object.unused.object?.size ?? 0)
         }
-        try connection.deleteObjects(cleared)
+        try directory.objects.clear(files) { () throws(StorageError) in try connection.deleteObjects(cleared) }
         return (outcome, count)
     }
 

@@ -1,4 +1,5 @@
 import CSystem
+import Dispatch
 import Glibc
 import KFSystem
 import Synchronization
@@ -88,6 +89,45 @@ package struct ObjectStore: Sendable {
     func synchronize(_ object: StoredObject) throws(StorageError) { try open(object).synchronize() }
 
     // MARK: Removing
+
+    /// Frees the places of objects on another thread while `body` runs on this one, which then helps from the other end:
+    /// the kernel takes longer to remove a file than SQLite to remove its row.
+    func clear(_ objects: [StoredObject], during body: () throws(StorageError) -> Void) throws(StorageError) {
+        let clearing = Clearing(objects, self)
+        let other = DispatchGroup()
+        DispatchQueue.global().async(group: other) { clearing.run(from: 0, by: 1) }
+        let result = Result(catching: body)
+        clearing.run(from: objects.count - 1, by: -1)
+        other.wait()
+        try result.get()
+        try clearing.check()
+    }
+
+    private final class Clearing: Sendable {
+        private let objects: [StoredObject]
+        private let store: ObjectStore
+        /// The number of objects that a thread has taken.
+        private let taken = Atomic(0)
+        private let failure = Mutex<StorageError?>(nil)
+
+        init(_ objects: [StoredObject], _ store: ObjectStore) { (self.objects, self.store) = (objects, store) }
+
+        /// Removes the files from one end until both threads have taken all of them, or one has failed.
+        func run(from end: Int, by step: Int) {
+            do throws(StorageError) {
+                var index = end
+                while taken.add(1, ordering: .relaxed).oldValue < objects.count {
+                    try store.clear(objects[index])
+                    index += step
+                }
+            } catch {
+                failure.withLock { $0 = error }
+                taken.store(objects.count, ordering: .relaxed)
+            }
+        }
+
+        func check() throws(StorageError) { if let error = failure.withLock({ $0 }) { throw error } }
+    }
 
     /// Frees an object's place, as `CacheDirectory.clear` does. Many are removed at once, so that the folder's check counts
     /// for a second.

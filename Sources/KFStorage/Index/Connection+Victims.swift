@@ -29,15 +29,21 @@ extension Connection {
     private static let deleteEntries = Query("DELETE FROM entries WHERE id IN \(rows)")
     private static let deleteTimes = Query("DELETE FROM times WHERE id IN \(rows)")
 
-    /// Calls `body` for each row of the result of a statement over up to `together` rows.
+    /// Calls `body` for each row of the results of a statement over `together` rows at a time.
     private func forEach(
         _ query: Query, rows: some Collection<Int64>, body: (Statement) throws(StorageError) -> Void
     ) throws(StorageError) {
-        precondition(rows.count <= Self.together)
         let statement = try statement(query)
         defer { statement.reset() }
-        for (index, row) in rows.enumerated() { row.bind(to: statement, at: Int32(clamping: index + 1)) }
-        while try statement.step() { try body(statement) }
+        var rest = rows[...]
+        while !rest.isEmpty {
+            for (index, row) in rest.prefix(Self.together).enumerated() {
+                row.bind(to: statement, at: Int32(clamping: index + 1))
+            }
+            rest = rest.dropFirst(Self.together)
+            while try statement.step() { try body(statement) }
+            statement.reset()
+        }
     }
 
     /// Returns the first `count` entries after `last` in the order of eviction, in one pass over all access times.
@@ -65,13 +71,11 @@ extension Connection {
         let order = ranks.indices.sorted { ranks[$0].row < ranks[$1].row }
         // In one transaction: with one per look-up, SQLite's locks took longer than the look-ups.
         try reading { () throws(StorageError) in
-            for start in stride(from: 0, to: order.count, by: Self.together) {
-                var some = order[start..<min(start + Self.together, order.count)]
-                try forEach(Self.victims, rows: some.lazy.map { ranks[$0].row }) { row throws(StorageError) in
-                    let victim = Self.victim(row)
-                    some = some.drop { ranks[$0].row < victim.row }
-                    if let index = some.first, ranks[index].row == victim.row { found[index] = victim }
-                }
+            var left = order[...]
+            try forEach(Self.victims, rows: order.lazy.map { ranks[$0].row }) { row throws(StorageError) in
+                let victim = Self.victim(row)
+                left = left.drop { ranks[$0].row < victim.row }
+                if let index = left.first, ranks[index].row == victim.row { found[index] = victim }
             }
         }
         return found
@@ -111,7 +115,7 @@ extension Connection {
         }
     }
 
-    /// Returns the objects of up to `together` rows that exist, in ascending order.
+    /// Returns the objects of rows in ascending order, in that order, without those that do not exist.
     func objects(rows: some Collection<Int64>) throws(StorageError) -> [CountedObject] {
         var found: [CountedObject] = []
         try forEach(Self.objects, rows: rows) { row throws(StorageError) in
@@ -121,14 +125,14 @@ extension Connection {
         return found
     }
 
-    /// Removes the rows of up to `together` objects, whose files have been removed.
+    /// Removes the rows of objects whose files have been removed.
     func deleteObjects(_ objects: [(row: Int64, size: Int64)]) throws(StorageError) {
         guard !objects.isEmpty else { return }
         try forEach(Self.deleteObjects, rows: objects.lazy.map(\.row)) { _ throws(StorageError) in }
         for object in objects { tally.addObject(size: object.size, count: -1) }
     }
 
-    /// Removes up to `together` entries whose objects have been removed, with their times. Keeps those that were stored
+    /// Removes entries whose objects have been removed, with their times. Keeps those that were stored
     /// again and have an object. `victims` are in the order of rows.
     func removeDangling(_ victims: ArraySlice<Victim>) throws(StorageError) {
         var left = victims
@@ -159,10 +163,7 @@ extension Connection {
     func accessTimes(rows: [Int64]) throws(StorageError) -> [Int64: Int64] {
         var found: [Int64: Int64] = [:]
         found.reserveCapacity(rows.count)
-        for start in stride(from: 0, to: rows.count, by: Self.together) {
-            let some = rows[start..<min(start + Self.together, rows.count)]
-            try forEach(Self.accessTimes, rows: some) { row throws(StorageError) in found[row.int64(0)] = row.int64(1) }
-        }
+        try forEach(Self.accessTimes, rows: rows) { row throws(StorageError) in found[row.int64(0)] = row.int64(1) }
         return found
     }
 
