@@ -133,10 +133,8 @@ public struct CachedEntry: Sendable {
     public var hits: Int64 { entry.hits }
     /// The tags, in order; empty for an entry that a look-up and not a listing found.
     public var tags: [String] { entry.tags }
-    /// The description that the entry keeps in place of an image; nil for other entries, for a damaged one, and for one with
-    /// fewer values, which `kf --measure` makes. Blocks.
-    public var imageDescription: ImageDescription? { describedValues.flatMap(ImageDescription.init) }
-    /// The values of a description that the entry keeps in place of an image. Blocks.
+    /// The values of a description that the entry keeps in place of an image; nil for other entries, and for a damaged one.
+    /// Blocks.
     package var describedValues: DescribedValues? {
         guard DescriptionSerializer.isDescription(name.identifier) else { return nil }
         do throws(StorageError) {

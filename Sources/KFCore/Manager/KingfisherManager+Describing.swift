@@ -13,17 +13,3 @@ extension KingfisherOptions {
         return options
     }
 }
-
-extension KingfisherManager {
-    /// Returns the description of the image that the options retrieve. It is kept in the cache: another call decodes
-    /// nothing. Throws the errors of a retrieval, and `imageNotExisting` (3006) if the entry is damaged.
-    public func describeImage(
-        with source: Source, options: KingfisherOptions = KingfisherOptions()
-    ) async throws(KingfisherError) -> ImageDescription {
-        let file = try await retrieveImage(with: source, options: options.describing(.thumbhash)).loadData()
-        guard let description = DescriptionSerializer.description(in: file).flatMap(ImageDescription.init) else {
-            throw .cacheError(reason: .imageNotExisting(key: source.cacheKey))
-        }
-        return description
-    }
-}

@@ -54,22 +54,6 @@ public struct ImageDescription: Sendable, Equatable {
         thumbhash = try ImagePlaceholder.thumbhash.value(of: frame.sketched(256))
     }
 
-    /// Nil unless all values are known.
-    package init?(_ values: DescribedValues) {
-        guard let figures = values.figures, let pixels = values.pixels, let thumbhash = values.thumbhash else {
-            return nil
-        }
-        dhash = values.dhash
-        (entropy, mean, sharpness) = (figures.entropy, figures.mean, figures.sharpness)
-        (isTransparent, color, self.thumbhash) = (pixels.isTransparent, pixels.color, thumbhash)
-    }
-
-    /// Returns a placeholder.
-    public func value(of placeholder: ImagePlaceholder) -> String { placeholder == .color ? color : thumbhash }
-
-    /// The hash in 16 hexadecimal digits.
-    public var dhashText: String { Self.text(ofHash: dhash) }
-
     /// Returns a hash in 16 hexadecimal digits.
     public static func text(ofHash dhash: UInt64) -> String {
         let digits = String(dhash, radix: 16)
