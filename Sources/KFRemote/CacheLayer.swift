@@ -152,6 +152,8 @@ public final class CacheLayerRequest: Sendable {
     /// The greatest number of bytes that are taken.
     public let limit: Int64
     let receiver: any RemoteWaiter
+    /// The number of the request among those that its receiver has made together.
+    package let number: Int
     package let remote: Remote
     /// The number of bytes that have arrived, and whether the request has ended. Held while the receiver takes bytes, so
     /// that it takes none after the end.
@@ -159,7 +161,7 @@ public final class CacheLayerRequest: Sendable {
 
     package init(
         _ operation: Operation, _ kind: Kind, _ name: String, limit: Int64 = 0,
-        of remote: Remote, for receiver: any RemoteWaiter
+        of remote: Remote, for receiver: any RemoteWaiter, number: Int = 0
     ) {
         self.operation = operation
         self.kind = kind
@@ -167,6 +169,7 @@ public final class CacheLayerRequest: Sendable {
         self.limit = limit
         self.remote = remote
         self.receiver = receiver
+        self.number = number
     }
 
     /// The path of the blob below the layer's root, such as `ac/ab/ab12…`.

@@ -61,6 +61,7 @@ extension ImageJob {
             if work == nil, !retrieval.isLocal { countAttempts(-1) }
             state.withLock { $0.timesStored += 1 }
             lookAgain()
+        case .images(let bodies, let others): split(bodies, others, &turn)
         case .absent(let isDamaged):
             state.withLock { $0.replacesInRemote = isDamaged }
             missed(&turn)
@@ -82,7 +83,7 @@ extension ImageJob {
         guard let answers = retrieval.options.answers else { return false }
         if let error = answers.sourceFailure(of: retrieval) {
             let failure = Failure(error: error, asking: asking)
-            Turn.run { if endsAfterRemotes { $0.end(self, .failure(error)) } else { giveUp(failure, &$0) } }
+            Turn.run { giveUp(failure, &$0) }
             return true
         }
         if makesVariants {

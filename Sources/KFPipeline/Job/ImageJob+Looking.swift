@@ -21,14 +21,12 @@ extension ImageJob {
     }
 
     private func place(_ source: Source, _ request: RequestOptions) {
-        var options = asked.options
-        options.request = request
-        let retrieval = Retrieval(source, OptionsBox(manager.identified(options)), manager.cache, pin: asked.pin)
-        let variants = askedVariants.map { asked in
+        func of(_ asked: Retrieval) -> Retrieval {
             var options = asked.options
             options.request = request
             return Retrieval(source, OptionsBox(manager.identified(options)), manager.cache, pin: asked.pin)
         }
+        let (retrieval, variants) = (of(asked), askedVariants.map(of))
         state.withLock { state in
             state.retrieval = retrieval
             state.variants = variants
@@ -50,7 +48,6 @@ extension ImageJob {
                 }
                 switch (job.stage, job.wanted) {
                 case (.fetching, _): turn.jobs.append(job)
-                case (_, .several): unknown.append(job)
                 case (_, .one) where !retrieval.isForced:
                     if let image = retrieval.inMemory {
                         turn.end(job, .success(retrieval.result(image, asked: job.asked)))
@@ -87,7 +84,7 @@ extension ImageJob {
     private static let lookedUpTogether = 16
 
     private func look(_ turn: inout Turn) throws(KingfisherError) {
-        if case .several(let retrievals) = wanted { return split(retrievals, &turn) }
+        if case .several(let retrievals) = wanted { return split(retrievals) }
         let (before, isFirst, timesStored) = state.withLock { state in
             let isForced = state.retrieval.options.forceRefresh
             defer { state.hasLooked = !isForced }

@@ -16,39 +16,33 @@ extension ImageJob {
     static func askRemotes(_ jobs: [ImageJob]) -> [ImageJob] {
         guard jobs.contains(where: { $0.retrieval.originals.remotes != nil }) else { return jobs }
         var reads: [RemoteRead] = []
-        var late: [any StoreWork] = []
+        var works: [any StoreWork] = []
         var others: [ImageJob] = []
-        Turn.run { turn in
-            for job in jobs where !job.isCancelled {
-                let asks = job.asksRemotes
-                let (hasAsked, retrieval) = job.state.withLock { state in
-                    defer { state.hasAskedRemotes = true }
-                    return (state.hasAskedRemotes, state.retrieval)
-                }
-                guard asks, let remotes = retrieval.originals.remotes else {
-                    if !hasAsked { retrieval.noteNotAsked(isForTarget: job.endsAfterRemotes) }
-                    if job.endsAfterRemotes { job.endAfterRemotes(&turn) } else { others.append(job) }
-                    continue
-                }
-                let table = job.downloader.work
-                let key = retrieval.remoteKey(
-                    isForTarget: job.endsAfterRemotes, usesStale: job.asking.stale == nil)
-                switch table.join(.remote(key), job, make: { _ in RemoteRead(key, remotes, retrieval, in: table) }) {
-                case .started(let read): reads.append(read)
-                case .late(let answer): late.append(answer.joined(by: job))
-                case .joined, .left: break
-                }
+        for job in jobs where !job.isCancelled {
+            let (hasAsked, retrieval) = job.state.withLock { state in
+                defer { state.hasAskedRemotes = true }
+                return (state.hasAskedRemotes, state.retrieval)
+            }
+            guard !hasAsked, retrieval.asksRemotes, let remotes = retrieval.originals.remotes else {
+                if !hasAsked { retrieval.noteNotAsked() }
+                others.append(job)
+                continue
+            }
+            let read = RemoteRead(job, remotes)
+            switch read.table.join(read.key, job, make: { _ in read }) {
+            case .started: reads.append(read)
+            case .late(let answer): works.append(answer.joined(by: job))
+            case .joined, .left: break
             }
         }
-        RemoteRead.start(reads)
-        StoreWorkers.shared.add(late)
+        Turn.run { turn in works += reads.filter { !$0.ask(&turn) } }
+        StoreWorkers.shared.add(works)
         return others
     }
 
     /// Continues a job that no remote has an image for.
     func missed(_ turn: inout Turn) {
         let retrieval = self.retrieval
-        if endsAfterRemotes { return endAfterRemotes(&turn) }
         guard retrieval.options.onlyFromCache else { return turn.jobs.append(self) }
         do throws(KingfisherError) {
             let decision = retrieval.withoutRequest(asking.stale, retrieval.now)
@@ -56,10 +50,6 @@ extension ImageJob {
         } catch {
             fail(error, &turn)
         }
-    }
-
-    private func endAfterRemotes(_ turn: inout Turn) {
-        turn.end(self, .failure(retrieval.absence(nil, now: retrieval.now)))
     }
 
     // MARK: Uploads
@@ -119,11 +109,11 @@ extension Retrieval {
     }
 
     /// Counts or reports an image for which no remote is asked.
-    fileprivate func noteNotAsked(isForTarget: Bool) {
+    fileprivate func noteNotAsked() {
         guard let remotes = originals.remotes else { return }
         if mayAskRemotes {
             // They all rest or refuse.
-            if !isForTarget { remotes.log.count(\.misses) }
+            remotes.log.count(\.misses)
         } else if case .network = source, !isShareable {
             remotes.log.tellOnce(
                 "images whose request may identify a user (credentials, cookies, headers) are not shared with remotes")
@@ -177,12 +167,16 @@ extension Retrieval {
         ).freshUntil
     }
 
-    func remoteKey(isForTarget: Bool, usesStale: Bool) -> RemoteKey {
-        RemoteKey(
-            target: target, original: original, inspector: box.inspector, maxBytes: options.request.maxBytes,
-            caches: [ObjectIdentifier(cache), ObjectIdentifier(originals)],
-            headers: options.cachePolicy == .http ? options.request.sentHeaders.map { "\($0.name): \($0.value)" } : [],
-            isForTarget: isForTarget, usesStale: usesStale, needsProof: needsProof)
+    /// Whether both ask the remotes for the same on equal terms.
+    func asksRemotes(like other: Retrieval) -> Bool {
+        target == other.target && original == other.original && cache === other.cache && originals === other.originals
+            && box.inspector == other.box.inspector && needsProof == other.needsProof
+            && options.request.maxBytes == other.options.request.maxBytes && selectingHeaders == other.selectingHeaders
+    }
+
+    /// The request headers that an image may vary with; empty when the policy does not regard them.
+    private var selectingHeaders: [String] {
+        options.cachePolicy == .http ? options.request.sentHeaders.map { "\($0.name): \($0.value)" } : []
     }
 }
 

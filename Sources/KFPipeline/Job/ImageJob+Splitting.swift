@@ -28,13 +28,15 @@ enum JointWish: Equatable {
 
 /// Several images of one source.
 ///
-/// Each is looked up as one image is, and cached ones are taken as they are. Then come those that a remote has. Of the
-/// others, those that ask for the same original in the same way are fetched together, and those with the same decoding are
-/// made together.
+/// Each is looked up as one image is, and cached ones are taken as they are. Of the others, those that ask for the same
+/// original in the same way go together: one look-up asks the remotes for all of them. Those that no remote has are fetched
+/// together, and those with the same decoding are made together.
 extension ImageJob: ImageRecipient {
     /// Looks for the images, and starts jobs for those that are not cached.
-    func split(_ retrievals: [Retrieval], _ turn: inout Turn) {
+    func split(_ retrievals: [Retrieval]) {
         var split = Split(retrievals.count)
+        // The images that are fetched and made together, and whether any of them is on the disk, expired.
+        var groups: [(wish: JointWish, places: [Int], areStale: Bool)] = []
         for (place, retrieval) in retrievals.enumerated() {
             do throws(KingfisherError) {
                 // No alternative has what the overlay lacks.
@@ -43,8 +45,16 @@ extension ImageJob: ImageRecipient {
                 if let image = try found.retrieval.cachedImage(found.decision) {
                     split.results[place] = .success(image)
                 } else if let wish = JointWish(found) {
-                    split.add(
-                        place, wish, isStale: found.sight.file?.entry.key == found.retrieval.target, of: retrievals)
+                    let isStale = found.sight.file?.entry.key == found.retrieval.target
+                    let group = groups.firstIndex {
+                        $0.wish == wish && retrievals[$0.places[0]].asks(like: retrieval)
+                    }
+                    if let group {
+                        groups[group].places.append(place)
+                        groups[group].areStale = groups[group].areStale || isStale
+                    } else {
+                        groups.append((wish, [place], isStale))
+                    }
                 } else {
                     split.add([place]) { ImageJob(manager, retrieval, for: self, number: $0) }
                 }
@@ -53,78 +63,64 @@ extension ImageJob: ImageRecipient {
             }
         }
         manager.cache.alreadyOpen?.writeReadsSoon()
-        for group in split.groups { split.start(group, of: retrievals, for: self) }
+        for (_, places, areStale) in groups {
+            split.add(places) { job(for: places.map { retrievals[$0] }, areStale: areStale, number: $0) }
+        }
         guard enter(.split(split)) else { return }
-        if split.jobs.isEmpty { ended([], of: retrievals, &turn) } else { Self.start(split.jobs) }
+        if split.jobs.isEmpty { ended([]) } else { Self.start(split.jobs) }
     }
 
-    /// Takes the ends of a job's parts. The last one ends the job, unless images that no remote has are to be made.
-    private func ended(_ parts: [EndedImage], of retrievals: [Retrieval], _ turn: inout Turn) {
-        let next = split { split, state -> [ImageJob]? in
-            for image in parts { split.note(image) }
-            guard split.open == 0 else { return nil }
-            (split.jobs, split.places) = ([], [])
-            for group in split.groups where !state.isCancelled {
-                split.add(together: group, where: split.missed.contains, of: retrievals, for: self)
+    /// Returns the job that brings images together. One alone is an image like any other.
+    private func job(for wanted: [Retrieval], areStale: Bool, number: Int) -> ImageJob {
+        if wanted.count == 1 { return ImageJob(manager, wanted[0], for: self, number: number) }
+        let box = wanted[0].box.ofOriginal(isStored: wanted.contains(where: \.keepsOriginal))
+        let original = Retrieval(wanted[0].source, box, manager.cache, pin: wanted[0].pin)
+        return ImageJob(manager, original, .together(wanted, areStale: areStale), for: self, number: number)
+    }
+
+    /// Goes on with the images that a remote has, each alone, and with the others together. `answer` is about their original.
+    func split(_ bodies: [EntryKey: Body], _ answer: Answer, _ turn: inout Turn) {
+        guard case .together(let asked, let areStale) = wanted else { return }
+        let variants = self.variants
+        var split = Split(variants.count)
+        func add(_ places: [Int], _ wanted: Wanted, _ retrieval: Retrieval, asked: Retrieval) {
+            split.add(places) { number in
+                let part = ImageJob(manager, asked, wanted, for: self, number: number, asking: asking, served: served)
+                let errors = state.withLock { $0.errors }
+                part.state.withLock { state in
+                    (state.retrieval, state.variants) = (retrieval, places.map { variants[$0] })
+                    (state.errors, state.hasAskedRemotes) = (errors, true)
+                }
+                return part
             }
-            split.missed = []
-            return split.jobs
         }
+        var others: [Int] = []
+        for (place, variant) in variants.enumerated() {
+            if bodies[variant.target] == nil {
+                others.append(place)
+            } else {
+                add([place], .one, variant, asked: asked[place])
+            }
+        }
+        if !others.isEmpty {
+            add(others, .together(others.map { asked[$0] }, areStale: areStale), retrieval, asked: self.asked)
+        }
+        guard enter(.split(split)) else { return }
+        for job in split.jobs { job.arrived(bodies[job.retrieval.target].map { .body($0) } ?? answer, &turn) }
+    }
+
+    /// Takes the ends of parts. The last one ends the job.
+    package func ended(_ parts: [EndedImage]) {
         for image in parts { inherit(from: image.job) }
-        guard let next, let next else { return }
-        if !next.isEmpty { return Self.start(next) }
-        let results = split { split, _ in
-            split.results.map { $0 ?? .failure(.requestError(reason: .taskCancelled)) }
+        let results = state.withLock { state -> [Result<RetrieveImageResult, KingfisherError>] in
+            guard case .split(var split) = state.stage else { return [] }
+            for image in parts { split.note(image) }
+            state.stage = .split(split)
+            if split.results.contains(where: { $0 == nil }) { return [] }
+            state.results = split.results.compactMap { $0 }
+            return state.results
         }
-        guard let results, let first = results.first else { return }
-        state.withLock { $0.results = results }
-        turn.end(self, first)
-    }
-
-    package func ended(_ images: [EndedImage]) {
-        if case .several(let retrievals) = wanted { Turn.run { ended(images, of: retrievals, &$0) } }
-    }
-}
-
-extension Split {
-    /// Adds an image to the group of those that it is fetched and made with.
-    fileprivate mutating func add(_ place: Int, _ wish: JointWish, isStale: Bool, of retrievals: [Retrieval]) {
-        let group =
-            groups.firstIndex { $0.wish == wish && retrievals[$0.places[0]].asks(like: retrievals[place]) }
-            ?? groups.endIndex
-        if group == groups.endIndex { groups.append(Group(wish: wish)) }
-        groups[group].places.append(place)
-        if isStale { groups[group].areStale = true }
-    }
-
-    /// Adds the jobs that a group begins with.
-    fileprivate mutating func start(_ group: Group, of retrievals: [Retrieval], for job: ImageJob) {
-        let processed = group.places.filter { retrievals[$0].target != retrievals[$0].original }
-        guard case .asking(_, remotes: true) = group.wish, group.places.count > 1, !processed.isEmpty else {
-            return add(together: group, where: { _ in true }, of: retrievals, for: job)
-        }
-        for place in processed {
-            add([place]) {
-                ImageJob(job.manager, retrievals[place], .oneOfRemotes, for: job, number: $0, asking: Asking())
-            }
-        }
-        missed.formUnion(Set(group.places).subtracting(processed))
-    }
-
-    /// Adds the job that makes images of a group together. One alone is an image like any other.
-    fileprivate mutating func add(
-        together group: Group, where isWanted: (Int) -> Bool, of retrievals: [Retrieval], for job: ImageJob
-    ) {
-        let places = group.places.filter(isWanted)
-        guard let first = places.first.map({ retrievals[$0] }) else { return }
-        if group.places.count == 1 { return add(places) { ImageJob(job.manager, first, for: job, number: $0) } }
-        let wanted = places.map { retrievals[$0] }
-        let box = first.box.ofOriginal(isStored: wanted.contains(where: \.keepsOriginal))
-        let original = Retrieval(first.source, box, job.manager.cache, pin: first.pin)
-        add(places) { number in
-            ImageJob(
-                job.manager, original, .together(wanted, areStale: group.areStale), for: job, number: number)
-        }
+        if let first = results.first { Turn.run { $0.end(self, first) } }
     }
 }
 

@@ -12,8 +12,6 @@ package final class ImageJob: WorkWaiter {
     /// The images that a job brings.
     package enum Wanted: Sendable {
         case one
-        /// One image, for which only the remotes are asked.
-        case oneOfRemotes
         /// Several images of one source, each in its own way.
         case several([Retrieval])
         /// Several images that are made together. The image of the job itself is their original. `areStale`: whether any
@@ -34,7 +32,7 @@ package final class ImageJob: WorkWaiter {
     }
 
     struct State: Sendable {
-        fileprivate(set) var stage = Stage.looking
+        var stage = Stage.looking
         fileprivate var wait = Wait.nothing
         /// Whether the recipient has been notified.
         fileprivate(set) var isDelivered = false
@@ -116,7 +114,7 @@ package final class ImageJob: WorkWaiter {
 
     /// The images that are made together: of the source that is tried, in the representation that is selected.
     var variants: [Retrieval] {
-        guard case .together(let asked, _) = wanted else { return [] }
+        let asked = askedVariants
         let (variants, representation) = state.withLock { ($0.variants ?? asked, $0.retrieval.target.representation) }
         return variants.map { $0.of(representation: representation) }
     }
@@ -133,11 +131,6 @@ package final class ImageJob: WorkWaiter {
             if let found = try variant.ownFile() { return found }
         }
         return nil
-    }
-
-    /// Whether the job is over when no remote has the image.
-    var endsAfterRemotes: Bool {
-        if case .oneOfRemotes = wanted { true } else { false }
     }
 
     /// Whether only the pixels of the image are wanted.
@@ -202,15 +195,6 @@ package final class ImageJob: WorkWaiter {
             if !early { state.stage = .ended }
             defer { state.isDelivered = true }
             return !state.isDelivered
-        }
-    }
-
-    /// Changes the parts of a job for several images.
-    func split<Value: Sendable>(_ change: (inout Split, State) -> Value) -> Value? {
-        state.withLock { state in
-            guard case .split(var split) = state.stage else { return nil }
-            defer { state.stage = .split(split) }
-            return change(&split, state)
         }
     }
 

@@ -19,9 +19,9 @@ enum Stage: Sendable {
         switch (self, next) {
         case (.looking, .storing), (.ended, _): false
         case (.looking, _): true
+        case (.fetching, _): true
         case (.split, .ended): true
         case (.split, _), (_, .split): false
-        case (.fetching, _): true
         // Another source begins, damaged bytes are fetched again, or a made image is stored.
         case (.making, _): true
         // A confirmed entry has gone, or its image is made of it; a replaced original is used again.
@@ -116,41 +116,19 @@ final class Derivation: Sendable {
 struct Split: Sendable {
     /// The results so far, in the order of the images.
     var results: [Result<RetrieveImageResult, KingfisherError>?]
-    var jobs: [ImageJob] = []
+    private(set) var jobs: [ImageJob] = []
     /// The images that each of the jobs brings, by its number.
-    var places: [[Int]] = []
-    /// The number of jobs that have not ended.
-    var open = 0
-    /// The images that are fetched and made together.
-    var groups: [Group] = []
-    /// Those of them that no remote has.
-    var missed: Set<Int> = []
-
-    struct Group: Sendable {
-        let wish: JointWish
-        var places: [Int] = []
-        /// Whether any of them is on the disk, expired.
-        var areStale = false
-    }
+    private var places: [[Int]] = []
 
     init(_ count: Int) { results = Array(repeating: nil, count: count) }
 
     mutating func add(_ places: [Int], _ make: (_ number: Int) -> ImageJob) {
         jobs.append(make(jobs.count))
         self.places.append(places)
-        open += 1
     }
 
     /// Takes the end of one of the jobs.
     mutating func note(_ image: EndedImage) {
-        open -= 1
-        let places = places[image.job.number]
-        if image.job.endsAfterRemotes, case .failure(let error) = image.result, !error.isCancellation,
-            !error.isCacheFailure
-        {
-            missed.formUnion(places)
-        } else {
-            for (place, result) in zip(places, image.results) { results[place] = result }
-        }
+        for (place, result) in zip(places[image.job.number], image.results) { results[place] = result }
     }
 }

@@ -14,7 +14,7 @@ package struct EndedImage: Sendable {
     /// The results of all images that the job was to bring, in their order.
     package var results: [Result<RetrieveImageResult, KingfisherError>] {
         switch job.wanted {
-        case .one, .oneOfRemotes, .pixels: return [result]
+        case .one, .pixels: return [result]
         case .several(let retrievals), .together(let retrievals, _):
             let results = job.state.withLock { $0.results }
             return results.isEmpty ? retrievals.map { _ in result } : results

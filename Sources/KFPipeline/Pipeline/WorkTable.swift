@@ -235,7 +235,7 @@ private struct EndedWorks {
 /// The identity of work: equal work is done once (single flight).
 enum WorkKey: Hashable, Sendable {
     case download(ImageDownload)
-    indirect case remote(RemoteKey)
+    case remote(RemoteRead)
     indirect case read(ReadKey)
     case make(Making)
 
@@ -259,6 +259,8 @@ enum Answer: Sendable {
     indirect case confirmed(ResponseFacts, Body)
     /// Another process, or another job of this one, has stored the image meanwhile, and no request was made.
     case stored
+    /// The processed images that a remote has, of several, and the answer about the original of the others.
+    indirect case images([EntryKey: Body], others: Answer)
     /// No remote has the image. With `isDamaged`, the first remote has something in its place that is to be replaced.
     case absent(isDamaged: Bool)
     /// A remote had an expired original, which the disk cache has now. The members of its entry that kf does not know stay in

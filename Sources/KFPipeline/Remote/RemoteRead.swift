@@ -6,57 +6,17 @@ import KFSystem
 import KFTerms
 import Synchronization
 
-/// The identity of a remote look-up: calls with equal keys share it.
-struct RemoteKey: Hashable, Sendable {
-    let target: EntryKey
-    let original: EntryKey
-    let inspector: ImageInspector
-    let maxBytes: Int64
-    let caches: [ObjectIdentifier]
-    /// The request headers that an image may vary with; empty when the policy does not regard them.
-    let headers: [String]
-    let isForTarget: Bool
-    let usesStale: Bool
-    let needsProof: Bool
-}
-
-/// The look-up of one image in the remotes, shared by all of its waiters: the entries of the image and of its original,
-/// then the object of the one that can be used.
+/// The look-up of images of one source in the remotes, shared by all of its waiters: the entries of the images and of their
+/// original, then the objects of those that can be used. It is its own key.
 ///
 /// A worker takes the step out, and puts in the next one before anything can bring the read back to a worker.
 final class RemoteRead: SharedWork, RemoteWaiter {
-    /// An object that is read. A class, because an entry is wide.
-    private final class Find: Sendable {
-        /// Its entry; nil for the pinned object of a remote that has no entry for it.
-        let entry: RemoteEntry?
-        let object: Digest
-        let key: EntryKey
-        let remote: Remote
-        /// Whether it is expired, so that its origin is asked whether it is still right.
-        let isStale: Bool
-
-        init(_ entry: RemoteEntry, _ key: EntryKey, _ remote: Remote, isStale: Bool = false) {
-            self.entry = entry
-            object = entry.object
-            self.key = key
-            self.remote = remote
-            self.isStale = isStale
-        }
-
-        init(pinned object: Digest, _ key: EntryKey, _ remote: Remote) {
-            entry = nil
-            self.object = object
-            self.key = key
-            self.remote = remote
-            isStale = false
-        }
-    }
-
     private enum Step {
         case nothing
-        case entries(Remote)
-        case room(Find)
-        case object(Find)
+        /// The entries with these names are read.
+        case entries([String], Remote)
+        case room([RemoteObject])
+        case objects([RemoteObject])
         /// The store of an expired original, whose entry has members that kf does not know.
         case imported([StrictJSON.Member])
     }
@@ -65,81 +25,69 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         var step = Step.nothing
         /// The number of requests in flight, and what has arrived for them.
         var left = 0
-        var entries: [[UInt8]] = [[], []]
-        var answers: [CacheLayerAnswer] = [.absent, .absent]
-        /// The object, as it arrives.
-        var body = ArrivingBody()
+        var entries: [[UInt8]] = []
+        var answers: [CacheLayerAnswer] = []
         var remotes: ArraySlice<Remote>
-        var tries = 0
+        /// The processed images that no remote had so far.
+        var missing: [Retrieval]
+        /// The objects that were read.
+        var found: [RemoteObject.Content] = []
+        /// The original in the remote that was asked last, for the images that are still missing.
+        var original: RemoteObject?
         /// A stale original, for the case that no remote has a fresh image.
-        var stale: Find?
-        /// Whether a remote has an expired image. If the disk has it too, the read does not count as a miss.
-        var hasExpired = false
-        /// The part of the object that may be in memory, for which room is taken.
+        var stale: RemoteObject?
+        var tries = 0
+        /// The part of the objects that may be in memory, for which room is taken.
         var room: Int64?
         /// Whether an entry or object of the first remote was not what it should be, so that an upload replaces it.
         var isDamaged = false
-
-        mutating func expect(_ count: Int, _ step: Step) {
-            (self.step, left) = (step, count)
-            (entries, answers) = ([[], []], [.absent, .absent])
-        }
+        /// The error of the disk cache, which ends the read.
+        var problem: KingfisherError?
     }
 
-    let key: WorkKey
     let table: WorkTable
     private let tier: RemoteTier
+    /// The retrieval of the only image, or of the original of several.
     private let retrieval: Retrieval
+    private let images: [EntryKey]
+    /// Whether an image is the unprocessed original.
+    private let needsOriginal: Bool
     private let usesStale: Bool
-    private let isForTarget: Bool
-    /// The names of the entries of the image and of its original, without repetition.
-    private let names: [String]
     private let search: Mutex<Search>
 
-    init(_ key: RemoteKey, _ tier: RemoteTier, _ retrieval: Retrieval, in table: WorkTable) {
-        self.key = .remote(key)
-        self.table = table
-        self.tier = tier
-        self.retrieval = retrieval
-        usesStale = key.usesStale
-        isForTarget = key.isForTarget
-        names = (key.target == key.original ? [key.target] : [key.target, key.original]).map(RemoteEntry.name)
-        search = Mutex(Search(remotes: tier.remotes[...]))
+    init(_ job: ImageJob, _ tier: RemoteTier) {
+        (table, self.tier, retrieval, usesStale) = (job.downloader.work, tier, job.retrieval, job.asking.stale == nil)
+        let wanted = job.makesVariants ? job.variants : [retrieval]
+        let processed = wanted.filter { $0.target != $0.original }
+        (images, needsOriginal) = (processed.map(\.target), processed.count < wanted.count)
+        search = Mutex(Search(remotes: tier.remotes[...], missing: processed))
     }
 
     deinit { if let room = search.withLock({ $0.room }) { tier.room.change(bytes: -room, count: -1) } }
 
-    static func start(_ reads: [RemoteRead]) {
-        Turn.run { turn in StoreWorkers.shared.add(reads.filter { !$0.ask(&turn) }) }
-    }
+    var key: WorkKey { .remote(self) }
 
     func abandon() { for remote in tier.remotes { remote.giveUp(for: self) } }
 
     // MARK: The layer's side
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {
-        search.withLock { search in
-            guard case .object(let find) = search.step else {
-                search.entries[index(of: request)].append(contentsOf: bytes)
-                return true
-            }
-            retrieval.options.tally?.receivedFromRemote(bytes.count)
-            return bestEffort { () throws(SinkError) in try search.body.receive(bytes, in: store(of: find)) } != nil
+        let object = search.withLock { search -> RemoteObject? in
+            if case .objects(let objects) = search.step { return objects[request.number] }
+            search.entries[request.number].append(contentsOf: bytes)
+            return nil
         }
+        return object?.receive(bytes) ?? true
     }
 
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) {
         let answer = request.isTooLong ? .refusedBlob("it is too long") : answer
         let isLast = search.withLock { search in
-            search.answers[index(of: request)] = answer
+            search.answers[request.number] = answer
             search.left -= 1
             return search.left == 0
         }
         if isLast { StoreWorkers.shared.add([self]) }
-    }
-
-    private func index(of request: CacheLayerRequest) -> Int {
-        request.kind == .entry && request.name != names[0] ? 1 : 0
     }
 
     // MARK: Steps
@@ -152,9 +100,9 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         }
         switch step {
         case .nothing: askNext(&turn)
-        case .entries(let remote): arrived(entries, answers, of: remote, &turn)
-        case .room(let find): readObject(find, &turn)
-        case .object(let find): arrived(find, answers[0], &turn)
+        case .entries(let names, let remote): arrived(entries, names, answers, of: remote, &turn)
+        case .room(let objects): read(objects, &turn)
+        case .objects(let objects): arrived(objects, answers, &turn)
         case .imported(let members): end(.imported(members), &turn)
         }
     }
@@ -162,39 +110,50 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     private func askNext(_ turn: inout Turn) {
         if ask(&turn) { return }
         if let problem = tier.presentProblem { return end(.failed(problem), &turn) }
-        let (stale, hasExpired) = search.withLock { search in
-            defer { search.stale = nil }
-            return (search.stale, search.hasExpired)
+        if let stale = search.withLock({ $0.stale.take() }) {
+            if usesStale { return reserve([stale], &turn) }
+            // The disk has it too, so that this is no miss.
+        } else {
+            tier.log.count(\.misses)
         }
-        if let stale { return find(stale, &turn) }
-        // Otherwise another look-up follows, for the original of several images.
-        if !isForTarget, !hasExpired { tier.log.count(\.misses) }
-        endWithout(&turn)
+        end(nil, &turn)
     }
 
     /// Adds the requests for the entries to the next remote. Returns false if there is none.
-    private func ask(_ turn: inout Turn) -> Bool {
+    func ask(_ turn: inout Turn) -> Bool {
         guard tier.presentProblem == nil else { return false }
+        let names = (search.withLock { $0.missing }.map(\.target) + [retrieval.original]).map(RemoteEntry.name)
         while let remote = search.withLock({ $0.remotes.popFirst() }) {
             switch remote.admitLookUp() {
             case .skip: continue
             case .probe where !tier.isRequired:
                 turn.requests.append(CacheLayerRequest(.check, .entry, names[0], of: remote, for: Probe.shared))
             case .ask, .probe:
-                search.withLock { $0.expect(names.count, .entries(remote)) }
-                for name in names {
-                    turn.requests.append(
-                        CacheLayerRequest(
-                            .read, .entry, name, limit: Int64(RemoteEntry.longest), of: remote, for: self))
-                }
+                let blobs = names.map { (name: $0, limit: Int64(RemoteEntry.longest), remote: remote) }
+                read(.entry, blobs, .entries(names, remote), &turn)
                 return true
             }
         }
         return false
     }
 
+    /// Adds requests for blobs. The end of the last one brings the read back to a worker, for the step.
+    private func read(
+        _ kind: CacheLayerRequest.Kind, _ blobs: [(name: String, limit: Int64, remote: Remote)], _ step: Step,
+        _ turn: inout Turn
+    ) {
+        search.withLock { search in
+            (search.step, search.left) = (step, blobs.count)
+            search.entries = Array(repeating: [], count: blobs.count)
+            search.answers = Array(repeating: .absent, count: blobs.count)
+        }
+        turn.requests += blobs.enumerated().map { number, blob in
+            CacheLayerRequest(.read, kind, blob.name, limit: blob.limit, of: blob.remote, for: self, number: number)
+        }
+    }
+
     private func arrived(
-        _ entries: [[UInt8]], _ answers: [CacheLayerAnswer], of remote: Remote, _ turn: inout Turn
+        _ entries: [[UInt8]], _ names: [String], _ answers: [CacheLayerAnswer], of remote: Remote, _ turn: inout Turn
     ) {
         var found: [RemoteEntry?] = []
         var hasFailed = false
@@ -210,12 +169,33 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             }
             found.append(entry.flatMap { retrieval.accepts($0) ? $0 : nil })
         }
-        if let usable = choose(found, of: remote) { return find(usable, &turn) }
-        if !hasFailed, !isForTarget, let object = retrieval.pin?.digest {
-            return find(Find(pinned: object, retrieval.original, remote), &turn)
+        let objects = choose(found, of: remote, hasFailed: hasFailed)
+        if objects.isEmpty { goOn(&turn) } else { reserve(objects, &turn) }
+    }
+
+    /// Chooses the objects of images, and notes the original for those that the remote does not have.
+    private func choose(_ entries: [RemoteEntry?], of remote: Remote, hasFailed: Bool) -> [RemoteObject] {
+        func object(of image: Retrieval, among entries: [RemoteEntry?]) -> RemoteObject? {
+            image.choice(of: entries).map { choice in
+                RemoteObject(
+                    choice.entry, choice.entry.object, choice.key, of: image, in: remote, isStale: choice.isStale)
+            }
         }
-        if hasFailed, triesAgain() { search.withLock { $0.remotes = [remote] + $0.remotes } }
-        askNext(&turn)
+        let (images, original) = (search.withLock { $0.missing }, entries.last ?? nil)
+        let objects = zip(images, entries).compactMap { image, entry in
+            object(of: image, among: [entry, original]).flatMap { $0.key == image.target ? $0 : nil }
+        }
+        var found = object(of: retrieval, among: [original])
+        if found?.isStale ?? true, !hasFailed, let pinned = retrieval.pin?.digest {
+            found = RemoteObject(nil, pinned, retrieval.original, of: retrieval, in: remote)
+        }
+        if let found, !found.isStale {
+            search.withLock { $0.original = found }
+        } else if needsOriginal || objects.count < images.count {
+            search.withLock { $0.stale = $0.stale ?? found }
+            if hasFailed, triesAgain() { search.withLock { $0.remotes = [remote] + $0.remotes } }
+        }
+        return objects
     }
 
     /// Whether a request that failed is made again: where the remote is required, until it counts as dead.
@@ -227,130 +207,85 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         return tier.isRequired && tries <= RemoteHealth.mostFailures && tier.presentProblem == nil
     }
 
-    private func choose(_ found: [RemoteEntry?], of remote: Remote) -> Find? {
-        guard let choice = retrieval.choice(of: found) else { return nil }
-        if isForTarget, choice.key != retrieval.target {
-            // The original is read for all images of it, which the other remotes may have made from other bytes.
-            if !choice.isStale { search.withLock { $0.remotes = [] } }
-            return nil
-        }
-        let find = Find(choice.entry, choice.key, remote, isStale: choice.isStale)
-        guard choice.isStale else { return find }
-        search.withLock { search in
-            search.hasExpired = true
-            if usesStale { search.stale = search.stale ?? find }
-        }
-        return nil
-    }
-
-    private func find(_ find: Find, _ turn: inout Turn) {
-        let share = min(find.entry?.size ?? .max, Int64(ArrivingBody.memoryLimit))
+    /// Reads objects when there is room for them.
+    private func reserve(_ objects: [RemoteObject], _ turn: inout Turn) {
+        let share = objects.reduce(0) { $0 + min($1.entry?.size ?? .max, Int64(ArrivingBody.memoryLimit)) }
         let hasRoom = search.withLock { search in
-            search.step = .room(find)
-            defer { search.room = search.room ?? share }
+            search.step = .room(objects)
+            defer { search.room = (search.room ?? 0) + share }
             return search.room != nil
         }
-        if hasRoom || tier.room.reserve(share, for: self) { readObject(find, &turn) }
+        // A read that waited for more while it holds some could wait for ever.
+        if hasRoom { tier.room.change(bytes: share, count: 0) }
+        if hasRoom || tier.room.reserve(share, for: self) { read(objects, &turn) }
     }
 
-    /// Reads the object from the disk cache if it has it, else from the remote.
-    private func readObject(_ find: Find, passingOverCache: Bool = false, _ turn: inout Turn) {
-        begin(find)
-        if !passingOverCache, find.entry != nil {
-            // If the cached object cannot be copied, the remote serves it.
-            if bestEffort({ try copy(find) }) == true { return check(find, isLocal: true, &turn) }
-            begin(find)
-        }
-        search.withLock { $0.expect(1, .object(find)) }
-        turn.requests.append(
-            CacheLayerRequest(
-                .read, .object, find.object.hex, limit: find.entry?.size ?? retrieval.options.request.maxBytes,
-                of: find.remote, for: self))
-    }
-
-    /// Copies the object from the disk cache. Returns false if there is no such object of this size. Blocks.
-    private func copy(_ find: Find) throws -> Bool {
-        guard let storage = place(of: find).alreadyOpen, let file = try storage.openObject(find.object),
-            try Int64(file.status().st_size) == find.entry?.size
-        else { return false }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 64)
-        defer { buffer.deallocate() }
-        while true {
-            let count = try file.read(into: buffer)
-            if count == 0 { return true }
-            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            try search.withLock { search throws(SinkError) in try search.body.receive(bytes, in: store(of: find)) }
-        }
-    }
-
-    private func place(of find: Find) -> ImageCache {
-        find.key == retrieval.target && !find.isStale ? retrieval.cache : retrieval.originals
-    }
-
-    /// Where the file of an object is written, if it has one.
-    private func store(of find: Find) -> BodyStore? {
-        retrieval.options.cacheMemoryOnly ? nil : BodyStore(cache: place(of: find), key: find.key.source)
-    }
-
-    /// Begins to receive an object, and drops what has arrived of one.
-    private func begin(_ find: Find) {
-        let head = ResponseHead(status: 200, framing: find.entry.map { .length($0.size) } ?? .untilClose)
-        search.withLock { $0.body.begin(head, in: store(of: find)) }
-    }
-
-    private func arrived(_ find: Find, _ answer: CacheLayerAnswer, _ turn: inout Turn) {
-        var hasFailed = false
-        switch answer {
-        case .done, .exists, .locked: return check(find, isLocal: false, &turn)
-        case .absent:
-            if let entry = find.entry {
-                noteDamage("an entry whose image is missing", .entry, entry.name, find.remote)
+    /// Reads objects from the disk cache if it has them, else from the remote.
+    private func read(_ objects: [RemoteObject], _ turn: inout Turn) {
+        // A cached object that is damaged or cannot be copied comes from the remote.
+        let absent = objects.filter { object in
+            if bestEffort({ try object.copy() }) == true {
+                if note(object) { return false }
+                object.place.alreadyOpen?.distrust(object.digest)
             }
-        case .refusedBlob:
-            noteDamage("an image that cannot be used", .object, find.object.hex, find.remote)
-        case .failed, .refused, .busy:
-            tier.log.count(\.errors)
-            hasFailed = true
+            object.begin()
+            return true
         }
-        letGo()
-        if hasFailed, triesAgain() { return self.find(find, &turn) }
-        askNext(&turn)
+        if absent.isEmpty { return goOn(&turn) }
+        let most = retrieval.options.request.maxBytes
+        let blobs = absent.map { (name: $0.digest.hex, limit: $0.entry?.size ?? most, remote: $0.remote) }
+        read(.object, blobs, .objects(absent), &turn)
     }
 
-    /// Delivers the object, if it is what its entry says.
-    private func check(_ find: Find, isLocal: Bool, _ turn: inout Turn) {
-        let (entry, place) = (find.entry, place(of: find))
-        var inspector = retrieval.box.inspector
-        // The image may be made of what the filter is for.
-        inspector.filter = nil
+    private func arrived(_ objects: [RemoteObject], _ answers: [CacheLayerAnswer], _ turn: inout Turn) {
+        var failed: [RemoteObject] = []
+        for (object, answer) in zip(objects, answers) {
+            switch answer {
+            case .done, .exists, .locked:
+                if note(object) { continue }
+                noteDamage("an image that is not what its entry says", .object, object.digest.hex, object.remote)
+            case .absent:
+                if let entry = object.entry {
+                    noteDamage("an entry whose image is missing", .entry, entry.name, object.remote)
+                }
+            case .refusedBlob:
+                noteDamage("an image that cannot be used", .object, object.digest.hex, object.remote)
+            case .failed, .refused, .busy:
+                tier.log.count(\.errors)
+                failed.append(object)
+            }
+        }
+        if !failed.isEmpty, triesAgain() { return read(failed, &turn) }
+        goOn(&turn)
+    }
+
+    /// Notes an object that has arrived. Returns false if it is not what its entry says.
+    private func note(_ object: RemoteObject) -> Bool {
         do throws(KingfisherError) {
-            let body = try search.withLock { search throws(KingfisherError) in try search.body.close() }
-            var bytes = body
-            // The hash of the file serves for the check too. If the bytes cannot be staged, the store reports why.
-            if case .memory(let inMemory) = body, !retrieval.options.cacheMemoryOnly, !retrieval.usesMemory,
-                let staged = try? place.stage(inMemory)
-            {
-                bytes = .staged(staged)
-            }
-            let findings = try body.checked(by: inspector, find.object, as: entry, digest: try bytes.digest())
+            let content = try object.checked()
             tier.log.count(\.hits)
-            if find.isStale, let entry { return try importStale(bytes, findings, entry, &turn) }
-            let way: RetrievalWay = entry == nil ? .pinned : .remote
-            Body(bytes, findings, of: self, entry: entry, way: way).deliver(of: self, &turn)
-        } catch {
-            letGo()
-            if error.isCacheFailure { return end(.failed(error), &turn) }
-            // The cached file was damaged, not the remote's.
-            if isLocal {
-                place.alreadyOpen?.distrust(find.object)
-                return readObject(find, passingOverCache: true, &turn)
+            search.withLock { search in
+                search.found.append(content)
+                search.missing.removeAll { $0 === object.retrieval }
             }
-            noteDamage("an image that is not what its entry says", .object, find.object.hex, find.remote)
-            askNext(&turn)
+        } catch {
+            guard error.isCacheFailure else { return false }
+            search.withLock { $0.problem = error }
         }
+        return true
     }
 
-    private func letGo() { search.withLock { _ = $0.body.end(keeping: false, in: nil) } }
+    /// Goes on when objects have been read: with those of the original or of the next remote, if images are still missing.
+    private func goOn(_ turn: inout Turn) {
+        let (problem, found, missing, original) = search.withLock {
+            ($0.problem, $0.found, $0.missing, $0.original.take())
+        }
+        if let problem { return end(.failed(problem), &turn) }
+        if let last = found.last, last.object.isStale { return importStale(last, &turn) }
+        let hasOriginal = found.contains { $0.object.retrieval === retrieval }
+        if hasOriginal || missing.isEmpty && !needsOriginal { return end(nil, &turn) }
+        if let original { reserve([original], &turn) } else { askNext(&turn) }
+    }
 
     private func noteDamage(_ what: String, _ kind: CacheLayerRequest.Kind, _ name: String, _ remote: Remote) {
         tier.log.noteDamage(what, at: remote.layer.location(of: kind, name), of: remote.name)
@@ -358,27 +293,48 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     }
 
     /// Stores an expired original, so that the look-up finds it as one of its own.
-    private func importStale(
-        _ bytes: PendingBytes, _ findings: ImageInspector.Findings, _ entry: RemoteEntry, _ turn: inout Turn
-    ) throws(KingfisherError) {
-        let cache = retrieval.originals
+    private func importStale(_ content: RemoteObject.Content, _ turn: inout Turn) {
+        let (cache, entry) = (retrieval.originals, content.object.entry)
         var facts = retrieval.facts(
-            format: findings.format, pixels: findings.info.map(PixelFacts.init), origin: retrieval.origin(of: entry),
-            original: nil, now: retrieval.now)
+            format: content.findings.format, pixels: content.findings.info.map(PixelFacts.init),
+            origin: entry.map { retrieval.origin(of: $0) }, original: nil, now: retrieval.now)
         facts.isKeptStale = true
-        guard let change = try cache.order(bytes, retrieval.original, facts) else { return endWithout(&turn) }
-        search.withLock { $0.step = .imported(entry.unknown) }
-        turn.beginStores(urgent: !retrieval.options.batchesStores)
-        turn.store(StoreOrder(change, in: cache, .call { [self] _, _ in StoreWorkers.shared.add([self]) }))
+        do throws(KingfisherError) {
+            guard let change = try cache.order(content.bytes, retrieval.original, facts) else { return end(nil, &turn) }
+            search.withLock { $0.step = .imported(entry?.unknown ?? []) }
+            turn.beginStores(urgent: !retrieval.options.batchesStores)
+            turn.store(StoreOrder(change, in: cache, .call { [self] _, _ in StoreWorkers.shared.add([self]) }))
+        } catch {
+            end(.failed(error), &turn)
+        }
     }
 
-    private func endWithout(_ turn: inout Turn) {
-        end(.absent(isDamaged: search.withLock { $0.isDamaged }), &turn)
+    /// Ends with what was found. `answer` counts where that is neither the original nor the only image.
+    private func end(_ answer: Answer? = nil, _ turn: inout Turn) {
+        let (found, isDamaged) = search.withLock { ($0.found.filter { !$0.object.isStale }, $0.isDamaged) }
+        let bodies = found.map { content in
+            Body(
+                content.bytes, content.findings, of: self, entry: content.object.entry,
+                way: content.object.entry == nil ? .pinned : .remote)
+        }
+        var (answer, images) = (answer ?? .absent(isDamaged: isDamaged), [EntryKey: Body]())
+        for (object, body) in zip(found.map(\.object), bodies) {
+            if object.retrieval === retrieval { answer = .body(body) } else { images[object.key] = body }
+        }
+        if !images.isEmpty { answer = .images(images, others: answer) }
+        table.deliver(answer, of: self, stays: !bodies.isEmpty, &turn)
+        for body in bodies { body.release() }
+    }
+}
+
+extension RemoteRead: Hashable {
+    static func == (a: RemoteRead, b: RemoteRead) -> Bool {
+        a === b
+            || a.images == b.images && a.needsOriginal == b.needsOriginal && a.usesStale == b.usesStale
+                && a.retrieval.asksRemotes(like: b.retrieval)
     }
 
-    private func end(_ answer: Answer, _ turn: inout Turn) {
-        table.deliver(answer, of: self, &turn)
-    }
+    func hash(into hasher: inout Hasher) { hasher.combine(retrieval.target) }
 }
 
 /// The receiver of the request that finds out whether a remote is back. The answer changes its health.
