@@ -52,20 +52,14 @@ extension ImageCache {
     /// of theirs in `orders`.
     func submit(_ orders: [StoreOrder], _ groups: [Range<Int>], urgent: Bool) {
         guard let storage = alreadyOpen, !storage.isReadOnly else {
-            return Turn.run { turn in
-                for group in groups { for place in group { orders[place].end(.success(nil), &turn) } }
-            }
+            return Turn.run { turn in for order in orders { order.end(.success(nil), &turn) } }
         }
-        storage.store(groups.map { orders[$0].map(\.change) }, urgent: urgent) { results in
+        storage.store(orders.map(\.change), groups: groups, urgent: urgent) { outcomes in
             Turn.run { turn in
-                for (group, results) in zip(groups, results) {
-                    for (place, result) in zip(group, results) {
-                        switch result {
-                        case .success(let entry):
-                            orders[place].end(.success(entry.map { StoredFile($0, in: storage) }), &turn)
-                        case .failure(let error):
-                            orders[place].end(.failure(KingfisherError(writing: error)), &turn)
-                        }
+                for (order, outcome) in zip(orders, outcomes) {
+                    switch outcome {
+                    case .success(let entry): order.end(.success(entry.map { StoredFile($0, in: storage) }), &turn)
+                    case .failure(let error): order.end(.failure(KingfisherError(writing: error)), &turn)
                     }
                 }
             }

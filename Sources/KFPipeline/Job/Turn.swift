@@ -79,7 +79,10 @@ struct Turn {
         let turn = self
         self = Turn()
         turn.groups.forEachGroup(of: { $0.cache }) { mine in
-            mine[0].cache.submit(turn.orders, mine.map(\.places), urgent: mine.contains { $0.urgent })
+            let places = mine.map(\.places)
+            let (orders, groups) =
+                mine.count == turn.groups.count ? (turn.orders, places) : turn.orders.gathered(places)
+            mine[0].cache.submit(orders, groups, urgent: mine.contains { $0.urgent })
         }
         if !turn.jobs.isEmpty { ImageJob.fetch(turn.jobs) }
         turn.requests.forEachGroup(of: { $0.remote }) { $0[0].remote.start($0) }
@@ -89,6 +92,16 @@ struct Turn {
 }
 
 extension Array {
+    /// Returns the elements of some groups one after the other, and the new places of the groups.
+    fileprivate func gathered(_ groups: [Range<Int>]) -> ([Element], [Range<Int>]) {
+        var elements: [Element] = []
+        let places = groups.map { group in
+            elements += self[group]
+            return elements.count - group.count..<elements.count
+        }
+        return (elements, places)
+    }
+
     /// Calls `body` with the elements of each owner, in their order. There is nearly always only one owner.
     func forEachGroup(of owner: (Element) -> AnyObject, _ body: ([Element]) -> Void) {
         var rest = self

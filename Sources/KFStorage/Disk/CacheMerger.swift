@@ -110,7 +110,7 @@ package struct CacheMerger: ~Copyable {
     private mutating func take(_ some: ArraySlice<Found>) throws(StorageError) {
         let known = try Self.known(some, in: target).map { $0?.created }
         var entries: [Entry] = []
-        var stores: [[Store]] = []
+        var stores: [Store] = []
         for (found, known) in zip(some, known) {
             let entry = found.entry.entry
             if let known, known >= entry.created {
@@ -126,14 +126,14 @@ package struct CacheMerger: ~Copyable {
                         continue
                     }
                     entries.append(entry)
-                    stores.append([store])
+                    stores.append(store)
                 } catch let error where error.isDiskFull {
                     fullDisk = error
                 }
             }
         }
         guard let target, !stores.isEmpty else { return }
-        let outcomes = Mutex<[[Store.Outcome]]>([])
+        let outcomes = Mutex<[Store.Outcome]>([])
         let done = DispatchSemaphore(value: 0)
         target.store(stores, urgent: true) { all in
             outcomes.withLock { $0 = all }
@@ -141,7 +141,7 @@ package struct CacheMerger: ~Copyable {
         }
         done.wait()
         for (entry, outcome) in zip(entries, outcomes.withLock { $0 }) {
-            switch outcome[0] {
+            switch outcome {
             case .success(nil): kept += 1
             case .success: note(entry)
             case .failure(let error) where error.isDiskFull: fullDisk = error

@@ -53,8 +53,8 @@ extension DiskStorage {
         return .put(Store.Put(.staged(staged), key, facts))
     }
 
-    /// Carries out stores. Each group (an image and its variants) is one transaction, in its order. A failed store
-    /// undoes only itself.
+    /// Carries out stores. Each group (an image and its variants) is one transaction, in its order: `groups` has the
+    /// places of theirs, one after the other, and without it each store is a group. A failed store undoes only itself.
     ///
     /// `urgent` commits at once; otherwise the commit may wait up to 20 ms, or for 256 rows. `then` is called once, when
     /// every store is committed or has failed, with an outcome for each in its place. It runs on the writer's thread, on
@@ -64,22 +64,22 @@ extension DiskStorage {
     /// rebuilt, a directory that was deleted from outside is recreated, and on a full disk a cache above its limit
     /// evicts. A cache that exceeds its limit after the commit evicts before `then`.
     package func store(
-        _ groups: [[Store]], urgent: Bool, then: @escaping @Sendable ([[Store.Outcome]]) -> Void
+        _ stores: [Store], groups: [Range<Int>]? = nil, urgent: Bool,
+        then: @escaping @Sendable ([Store.Outcome]) -> Void
     ) {
         let limit = sizeLimit
-        var refused: [[Store.Outcome?]]?
-        if limit > 0, groups.contains(where: { $0.contains { ($0.size ?? 0) > limit } }) {
-            refused = groups.map { group in
-                group.map { store in
-                    guard let size = store.size, size > limit else { return nil }
-                    return .failure(.objectTooLarge(size: size, limit: limit))
-                }
+        var refused: [Store.Outcome?]?
+        if limit > 0, stores.contains(where: { ($0.size ?? 0) > limit }) {
+            refused = stores.map { store in
+                guard let size = store.size, size > limit else { return nil }
+                return .failure(.objectTooLarge(size: size, limit: limit))
             }
         }
-        run(groups, refused, urgent ? .none : .many, Repairs(evictions: evictionCount)) { outcomes in
+        let groups = groups ?? stores.indices.map { $0..<$0 + 1 }
+        run(stores, groups, refused, urgent ? .none : .many, Repairs(evictions: evictionCount)) { outcomes in
             // What is not in its object's place leaves no file: bodies that were linked to an object, or not stored. The
             // process may end before their last reference goes.
-            for group in groups { for store in group { store.staged?.abandon() } }
+            for store in stores { store.staged?.abandon() }
             then(outcomes)
         }
     }
@@ -106,46 +106,37 @@ extension DiskStorage {
     }
 
     private func run(
-        _ groups: [[Store]], _ known: [[Store.Outcome?]]?, _ company: Company, _ repairs: Repairs,
+        _ stores: [Store], _ groups: [Range<Int>], _ known: [Store.Outcome?]?, _ company: Company, _ repairs: Repairs,
         _ then: @escaping Submission.Completion
     ) {
         if groups.isEmpty { return then([]) }
         let (writer, number) = writerAndIndex
-        let submission = Submission(groups, known: known, at: now()) { [self] outcomes in
-            for case (let store, .success(let entry)) in Self.pairs(groups, outcomes) {
-                guard let entry else { continue }
-                own.withLock { $0.store(entry) }
-                if store.isOfLocalSource { noteResult(entry) }
+        let submission = Submission(stores, groups: groups, known: known, at: now()) { [self] outcomes in
+            own.withLock { own in
+                for case .success(let entry?) in outcomes { own.store(entry) }
             }
-            let failures = Self.failures(groups, outcomes).intersection(repairs.allowed)
+            for case (let store, .success(let entry?)) in zip(stores, outcomes) where store.isOfLocalSource {
+                noteResult(entry)
+            }
+            let failures = Set(zip(stores, outcomes).compactMap { Failure($1, of: $0) }).intersection(repairs.allowed)
             guard !failures.isEmpty || isOverLimit else { return then(outcomes) }
             // Repairs and evictions wait for other processes and for the writer, and this is the writer's thread.
             Self.repairs.submit { [self] in
                 // A failure is reported later: the next store finds the cache over its limit again.
                 if isOverLimit { bestEffort { try evictIfNeeded() } }
                 if failures.isEmpty { return then(outcomes) }
-                repair(failures, groups, outcomes, index: number, repairs, then)
+                repair(failures, stores, groups, outcomes, index: number, repairs, then)
             }
         }
         writer.submit(submission, company)
     }
 
-    private static func pairs(
-        _ groups: [[Store]], _ outcomes: [[Store.Outcome]]
-    ) -> some Sequence<(Store, Store.Outcome)> {
-        zip(groups, outcomes).lazy.flatMap { zip($0, $1) }
-    }
-
     private static let repairs = WorkerPool(label: "kf.index.repair", width: 2)
-
-    private static func failures(_ groups: [[Store]], _ outcomes: [[Store.Outcome]]) -> Set<Failure> {
-        Set(pairs(groups, outcomes).compactMap { Failure($1, of: $0) })
-    }
 
     /// Repairs what failed, and tries the stores again that failed because of it. `index` is the number of the index.
     private func repair(
-        _ failures: Set<Failure>, _ groups: [[Store]], _ before: [[Store.Outcome]], index: UInt, _ repairs: Repairs,
-        _ then: @escaping Submission.Completion
+        _ failures: Set<Failure>, _ stores: [Store], _ groups: [Range<Int>], _ before: [Store.Outcome], index: UInt,
+        _ repairs: Repairs, _ then: @escaping Submission.Completion
     ) {
         var mended: [Failure: Result<Bool, StorageError>] = [:]
         for failure in Failure.allCases where failures.contains(failure) {
@@ -161,21 +152,19 @@ extension DiskStorage {
                 }
             }
         }
-        let known = zip(groups, before).map { group, outcomes in
-            zip(group, outcomes).map { store, outcome -> Store.Outcome? in
-                switch Failure(outcome, of: store).flatMap({ mended[$0] }) {
-                case .success(true): nil
-                case .success(false), nil: outcome
-                case .failure(let error): .failure(error)
-                }
+        let known = zip(stores, before).map { store, outcome -> Store.Outcome? in
+            switch Failure(outcome, of: store).flatMap({ mended[$0] }) {
+            case .success(true): nil
+            case .success(false), nil: outcome
+            case .failure(let error): .failure(error)
             }
         }
-        guard known.contains(where: { $0.contains { $0 == nil } }) else { return then(known.map { $0.map { $0! } }) }
+        guard known.contains(where: { $0 == nil }) else { return then(known.map { $0! }) }
         var next = repairs
         next.allowed.subtract(failures)
         // A rebuilt index may be in a directory that was deleted meanwhile.
         if failures.contains(.index) { next.allowed.insert(.directory) }
-        run(groups, known, .none, next, then)
+        run(stores, groups, known, .none, next, then)
     }
 
     /// Removes the files in `tmp` that dead processes left.

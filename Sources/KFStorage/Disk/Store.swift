@@ -40,6 +40,14 @@ package enum Store: Sendable {
         return nil
     }
 
+    /// The image if a run can store it: an original without a history, in a file of its own.
+    func newImage(at time: Timestamp) -> NewImage? {
+        guard case .put(let put) = self, case .staged(let staged) = put.content, put.key.identifier.isEmpty,
+            put.facts.past == nil
+        else { return nil }
+        return NewImage(put: put, staged: staged, time: time)
+    }
+
     /// The hash of the bytes to store; nil if there are none.
     package var digest: Digest? {
         guard case .put(let put) = self else { return nil }
@@ -77,39 +85,49 @@ package enum Store: Sendable {
     }
 }
 
-/// Groups of stores in the `IndexWriter`'s queue. Each group is one transaction.
+/// A store of an image that most likely is new, so that it can be one of a run.
+struct NewImage {
+    let put: Store.Put
+    let staged: StagedObject
+    let time: Timestamp
+}
+
+/// Stores in the `IndexWriter`'s queue, in flat arrays. Each group of them is one transaction.
 final class Submission: Sendable {
-    typealias Completion = @Sendable ([[Store.Outcome]]) -> Void
+    typealias Completion = @Sendable ([Store.Outcome]) -> Void
 
     private struct Progress {
-        var outcomes: [[Store.Outcome]]
+        /// In the places of the stores.
+        var outcomes: [Store.Outcome]
         /// The number of groups that have no outcomes yet.
         var left: Int
     }
 
-    let groups: [[Store]]
+    let stores: [Store]
+    /// The groups, one after the other, as places in `stores`.
+    let groups: [Range<Int>]
     /// The outcomes that are known beforehand: of an earlier try, or of stores that cannot succeed.
-    let known: [[Store.Outcome?]]?
+    let known: [Store.Outcome?]?
     let time: Timestamp
     private let completion: Completion
     private let progress: Mutex<Progress>
 
     /// Requires at least one group. `completion` is called once, when every store is committed or has failed.
     init(
-        _ groups: [[Store]], known: [[Store.Outcome?]]? = nil, at time: Timestamp,
+        _ stores: [Store], groups: [Range<Int>], known: [Store.Outcome?]? = nil, at time: Timestamp,
         completion: @escaping Completion
     ) {
-        self.groups = groups
-        self.known = known
+        (self.stores, self.groups, self.known) = (stores, groups, known)
         self.time = time
         self.completion = completion
-        progress = Mutex(Progress(outcomes: Array(repeating: [], count: groups.count), left: groups.count))
+        let outcomes = [Store.Outcome](repeating: .success(nil), count: stores.count)
+        progress = Mutex(Progress(outcomes: outcomes, left: groups.count))
     }
 
     /// Records that a group was committed or has failed. The last group completes the submission.
-    func finish(_ group: Int, _ outcomes: [Store.Outcome]) {
-        let all = progress.withLock { progress -> [[Store.Outcome]]? in
-            progress.outcomes[group] = outcomes
+    func finish(_ group: Int, _ outcomes: ArraySlice<Store.Outcome>) {
+        let all = progress.withLock { progress -> [Store.Outcome]? in
+            for (place, outcome) in zip(groups[group], outcomes) { progress.outcomes[place] = outcome }
             progress.left -= 1
             guard progress.left == 0 else { return nil }
             defer { progress.outcomes = [] }
@@ -120,6 +138,6 @@ final class Submission: Sendable {
 
     /// Records that none of a group's stores was committed.
     func fail(_ group: Int, _ error: StorageError) {
-        finish(group, groups[group].indices.map { known?[group][$0] ?? .failure(error) })
+        finish(group, groups[group].map { known?[$0] ?? .failure(error) }[...])
     }
 }

@@ -20,7 +20,35 @@ struct StoreDesk {
         }
     }
 
-    private func carryOut(
+    /// Carries out a run: stores the first of the images, as many as have bytes that are new to the cache. Returns their
+    /// entries.
+    func carryOut(
+        _ run: ArraySlice<NewImage>, publishing: (StoredObject) -> Void
+    ) throws(StorageError) -> [Entry] {
+        var objects: [StoredObject] = []
+        objects.reserveCapacity(run.count)
+        for image in run {
+            objects.append(try image.staged.object(ObjectExtension(image.put.facts), image.put.facts.pixels))
+        }
+        objects.removeSubrange(try connection.insert(objects)...)
+        for (place, image) in zip(objects.indices, run) {
+            let claimed = objects[place]
+            let object = try publish(image.put, claimed.digest, claimed.fileExtension)
+            publishing(object)
+            // Its file may have been written anew.
+            if object.modified != claimed.modified {
+                try connection.setModified(object.modified, object: object.digest)
+                objects[place] = object
+            }
+        }
+        // Synchronizing a file's bytes does not put its name on the disk.
+        if synchronizes { for object in objects { try directory.objects.synchronizeFolder(of: object) } }
+        let (entries, unused) = try connection.put(run, objects)
+        for object in unused { try connection.remove(object, from: directory) }
+        return entries
+    }
+
+    func carryOut(
         _ put: Store.Put, _ now: Timestamp, _ publishing: (StoredObject) -> Void
     ) throws(StorageError) -> Entry? {
         let past = put.facts.past

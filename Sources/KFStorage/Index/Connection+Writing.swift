@@ -4,11 +4,6 @@ import KFSystem
 extension Connection {
     private static let objectByDigest = Query(
         "SELECT id, hash, ext, size, mtime FROM objects WHERE id BETWEEN ?1 AND ?1 + 3 ORDER BY id")
-    private static let insertObject = Query(
-        """
-        INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames)
-        VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING
-        """)
     private static let updateObject = Query("UPDATE objects SET mtime = ?2 WHERE id = ?1")
     private static let retainObject = Query(
         "UPDATE objects SET mtime = ?2, refs = refs + 1, ext = ?3, size = ?4 WHERE id = ?1")
@@ -27,11 +22,6 @@ extension Connection {
         SELECT o.hash, e.id, e.created FROM entries e CROSS JOIN objects o ON o.id = e.object
         WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ?3
         """)
-    private static let insertEntry = Query(
-        """
-        INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
-        ON CONFLICT (id) DO NOTHING
-        """)
     private static let entryToRemove = Query(
         """
         SELECT e.object, e.parent IS NOT NULL, e.host, e.format, e.size, e.created, t.expires, t.hits
@@ -40,13 +30,8 @@ extension Connection {
     private static let deleteEntry = Query("DELETE FROM entries WHERE id = ?1")
     private static let deleteTime = Query("DELETE FROM times WHERE id = ?1")
     private static let expiry = Query("SELECT expires, accessed FROM times WHERE id = ?1")
-    private static let insertTime = Query("INSERT INTO times (id, accessed, expires, hits) VALUES (?1, ?2, ?3, ?4)")
     private static let touchTime = Query(
         "UPDATE times SET accessed = max(accessed, ?2), expires = max(expires, ?3), hits = hits + 1 WHERE id = ?1")
-    private static let hostID = Query("SELECT id FROM hosts WHERE name = ?1")
-    private static let insertHost = Query("INSERT INTO hosts (name) VALUES (?1) RETURNING id")
-    private static let formatID = Query("SELECT id FROM formats WHERE name = ?1")
-    private static let insertFormat = Query("INSERT INTO formats (name) VALUES (?1) RETURNING id")
 
     /// Returns the row of the object with this digest; nil if there is none.
     func object(_ digest: Digest) throws(StorageError) -> KnownObject? { try place(of: digest).known }
@@ -97,9 +82,7 @@ extension Connection {
     func removeOriginal(
         row: Int64, of key: EntryKey, replacedBy digest: Digest
     ) throws(StorageError) -> [UnusedObject] {
-        var unused = try removeEntry(row: row).unused
-        for row in try outdated(key.original, by: digest, replaces: true) { unused += try removeEntry(row: row).unused }
-        return unused
+        try removeEntry(row: row).unused + removeOutdated(key.original, by: digest, replaces: true)
     }
 
     /// Inserts or replaces an entry. Its object's file must be in place already; `place` is the object's place in the
@@ -108,18 +91,13 @@ extension Connection {
         _ key: EntryKey, _ facts: EntryFacts, object: StoredObject, at place: ObjectPlace, now: Timestamp
     ) throws(StorageError) -> (entry: Entry, unused: [UnusedObject]) {
         let objectRow = try retain(object, place)
-        let (host, format) = (try hostLabel(facts.host), try formatLabel(facts.format))
-        var entry = Entry(key, facts, object, row: key.id, hits: 0, now: now)
+        var row = EntryRow(
+            Entry(key, facts, object, row: key.id, hits: 0, now: now), object: objectRow,
+            host: try hostLabel(facts.host), format: try formatLabel(facts.format))
         // A new key, as most are, is not looked for first.
-        let isNew = try insert(entry, object: objectRow, host: host, format: format)
-        let (row, old) = isNew ? (key.id, nil) : try self.place(for: key)
-        var unused: [UnusedObject] = []
-        // Remove variants made from other bytes. A variant of unknown origin goes only if an original is replaced.
-        if key.isOriginal, old?.object != objectRow, try hasVariants {
-            for row in try outdated(key, by: object.digest, replaces: old != nil) {
-                unused += try removeEntry(row: row).unused
-            }
-        }
+        let isNew = try insert([row]).isEmpty
+        let (number, old) = isNew ? (key.id, nil) : try self.place(for: key)
+        var unused = old?.object == objectRow ? [] : try removeOutdated(key, by: object.digest, replaces: old != nil)
         var hits: Int64 = 0
         if let old {
             // After a killed eviction the entry may lack its object; then it holds no reference to the object.
@@ -128,16 +106,53 @@ extension Connection {
             unused += removed.unused
             if old.isSame { hits = removed.hits }
         }
-        if unused.contains(where: { $0.row == objectRow }) {
-            // The reference count was too low, because the new entry uses the object.
-            unused.removeAll { $0.row == objectRow }
-            try run(Self.countOne, objectRow)
-        }
+        try keep([objectRow], among: &unused)
         if !isNew {
-            entry = Entry(key, facts, object, row: row, hits: hits, now: now)
-            try insertOnly(entry, object: objectRow, host: host, format: format)
+            row.entry = Entry(key, facts, object, row: number, hits: hits, now: now)
+            try insertOnly(row)
         }
-        return (entry, unused)
+        return (row.entry, unused)
+    }
+
+    /// Puts new images whose objects have been claimed, statement by statement. Their files must be in place already.
+    /// Returns the entries and the objects without references, whose files and rows the caller must remove.
+    func put(
+        _ images: ArraySlice<NewImage>, _ objects: [StoredObject]
+    ) throws(StorageError) -> (entries: [Entry], unused: [UnusedObject]) {
+        var rows: [EntryRow] = []
+        rows.reserveCapacity(objects.count)
+        for (image, object) in zip(images, objects) {
+            let (key, facts) = (image.put.key, image.put.facts)
+            rows.append(
+                EntryRow(
+                    Entry(key, facts, object, row: key.id, hits: 0, now: image.time),
+                    object: EntryKey.place(object.digest), host: try hostLabel(facts.host),
+                    format: try formatLabel(facts.format)))
+        }
+        let taken = try insert(rows)
+        var unused: [UnusedObject] = []
+        if try hasVariants {
+            for row in rows {
+                unused += try removeOutdated(row.entry.key, by: row.entry.object.digest, replaces: false)
+            }
+            try keep(rows.map(\.object), among: &unused)
+        }
+        for place in taken {
+            let image = images[images.startIndex + place]
+            let claimed = ObjectPlace(row: rows[place].object, isClaimed: true)
+            let put = try put(image.put.key, image.put.facts, object: objects[place], at: claimed, now: image.time)
+            rows[place].entry = put.entry
+            unused += put.unused
+        }
+        return (rows.map(\.entry), unused)
+    }
+
+    /// Keeps objects that a new entry uses: their reference counts were too low.
+    private func keep(_ objects: [Int64], among unused: inout [UnusedObject]) throws(StorageError) {
+        for object in objects where unused.contains(where: { $0.row == object }) {
+            unused.removeAll { $0.row == object }
+            try run(Self.countOne, object)
+        }
     }
 
     /// Whether any entry of the index was made from another one. Read in the transaction, which excludes other writers.
@@ -148,66 +163,28 @@ extension Connection {
         }
     }
 
-    /// Returns the rows of the variants that were made from bytes other than the new original's.
-    private func outdated(
+    /// Removes the variants that were made from bytes other than the new original's. One of unknown origin goes only if
+    /// the original `replaces` another one.
+    private func removeOutdated(
         _ original: EntryKey, by digest: Digest, replaces: Bool
-    ) throws(StorageError) -> [Int64] {
-        try all(Self.outdatedRows, original.source.id, original.key, digest, Int64(replaces ? 1 : 0)) { row in
+    ) throws(StorageError) -> [UnusedObject] {
+        guard original.isOriginal, try hasVariants else { return [] }
+        let rows = try all(
+            Self.outdatedRows, original.source.id, original.key, digest, Int64(replaces ? 1 : 0)
+        ) { row in
             let made = EntryKey.Identifier(row.text(1))
             return made.isProcessed && made.representation == original.representation ? row.int64(0) : nil
         }
-    }
-
-    /// Inserts an entry into a row that must be free.
-    private func insertOnly(_ entry: Entry, object: Int64, host: Int64, format: Int64) throws(StorageError) {
-        guard try insert(entry, object: object, host: host, format: format) else {
-            throw .corruptIndex(path: path, detail: "a free row is taken")
-        }
-    }
-
-    /// Inserts an entry unless its row is taken; returns whether it did.
-    private func insert(_ entry: Entry, object: Int64, host: Int64, format: Int64) throws(StorageError) -> Bool {
-        let key = entry.key
-        let created = entry.created.milliseconds
-        let parent = key.identifier.isEmpty ? nil : key.source.id
-        let extending = Self.column(entry.extending, now: entry.created)
-        let insert = try statement(Self.insertEntry)
-        insert.bind(from: 1, entry.row, key.key, key.identifier, parent)
-        insert.bind(from: 5, object, entry.original, host, format)
-        insert.bind(from: 9, entry.object.size, created, entry.timeToLive, extending)
-        insert.bind(from: 13, entry.url, entry.etag, entry.lastModified, entry.freshness)
-        try insert.run()
-        guard hasChanged else { return false }
-        let times = try statement(Self.insertTime)
-        times.bind(from: 1, entry.row, entry.accessed.milliseconds, entry.expires.milliseconds, entry.hits)
-        try times.run()
-        tally.add(
-            Tally.Facts(
-                isVariant: !key.identifier.isEmpty, host: host, format: format, size: entry.object.size,
-                created: created), count: 1)
-        tally.addExpiry(entry.expires.milliseconds, count: 1)
-        return true
-    }
-
-    /// Inserts an object with one reference unless its row is taken; returns whether it did.
-    private func insert(_ object: StoredObject, row: Int64) throws(StorageError) -> Bool {
-        let pixels = object.pixels
-        let insert = try statement(Self.insertObject)
-        insert.bind(from: 1, row, object.digest, object.fileExtension.text, object.size)
-        insert.bind(
-            from: 5, object.modified, pixels.map { Int64($0.width) }, pixels.map { Int64($0.height) },
-            pixels.map { Int64($0.frames) })
-        try insert.run()
-        guard hasChanged else { return false }
-        tally.addObject(size: object.size, count: 1)
-        return true
+        var unused: [UnusedObject] = []
+        for row in rows { unused += try removeEntry(row: row).unused }
+        return unused
     }
 
     /// Copies an entry from another index, keeping its row. Does nothing if the key already exists.
     func adopt(_ entry: Entry, host: String, format: String) throws(StorageError) {
         guard try place(for: entry.key).old == nil else { return }
         let object = try retain(entry.object, try place(of: entry.object.digest))
-        try insertOnly(entry, object: object, host: try hostLabel(host), format: try formatLabel(format))
+        try insertOnly(EntryRow(entry, object: object, host: try hostLabel(host), format: try formatLabel(format)))
     }
 
     /// Removes an entry with its times and, unless another one of the same key replaces it, its tags. Returns its
@@ -278,7 +255,7 @@ extension Connection {
 
     private func retain(_ object: StoredObject, _ place: ObjectPlace) throws(StorageError) -> Int64 {
         if let known = place.known {
-            try run(Self.retainObject, place.row, object.modified, object.fileExtension.text, object.size)
+            try run(Self.retainObject, place.row, object.modified, object.fileExtension, object.size)
             // The row may have had another size than the file that is in place now.
             tally.stored = tally.stored.adding(saturating: object.size.subtracting(saturating: known.size))
         } else if !place.isClaimed, try !insert(object, row: place.row) {
@@ -315,26 +292,6 @@ extension Connection {
         let isSame: Bool
     }
 
-    private func hostLabel(_ name: String) throws(StorageError) -> Int64 {
-        try label(name, &hostRows, find: Self.hostID, insert: Self.insertHost)
-    }
-
-    private func formatLabel(_ name: String) throws(StorageError) -> Int64 {
-        try label(name, &formatRows, find: Self.formatID, insert: Self.insertFormat)
-    }
-
-    private func label(
-        _ name: String, _ known: inout LabelRows, find: Query, insert: Query
-    ) throws(StorageError) -> Int64 {
-        if let row = known[name] { return row }
-        var row = try first(find, name) { $0.int64(0) }
-        if row == nil { row = try first(insert, name) { $0.int64(0) } }
-        guard let row else {
-            throw .database(path: path, code: 0, message: "no row was inserted for the label \(name)")
-        }
-        known.add(name, row)
-        return row
-    }
 }
 
 /// An object without references.
@@ -359,21 +316,6 @@ struct KnownObject {
     let fileExtension: ObjectExtension?
     let size: Int64
     let modified: Int64
-}
-
-extension Entry {
-    /// Creates the entry that a store makes in a row.
-    fileprivate convenience init(
-        _ key: EntryKey, _ facts: EntryFacts, _ object: StoredObject, row: Int64, hits: Int64, now: Timestamp
-    ) {
-        self.init(
-            key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
-            lastModified: facts.lastModified, freshness: facts.freshness, created: facts.past?.created ?? now,
-            timeToLive: facts.timeToLive ?? facts.expiration.timeToLive(from: now),
-            extending: Connection.extending(Connection.column(facts.extending, now: now)),
-            accessed: facts.past?.accessed ?? now, expires: facts.expiration.expiry(from: now),
-            hits: hits.adding(saturating: facts.past?.hits ?? 0))
-    }
 }
 
 extension Connection {

@@ -9,8 +9,6 @@ import Synchronization
 /// prefetchers; with a blocking lock in front it waited 33 ms. A change that has waited as long as the patience allows
 /// fails with `locked`.
 final class IndexWriter: Sendable {
-    /// The time for which a batch may hold the lock.
-    private static let holding: Duration = .milliseconds(10)
     /// The assumed wait of an optional change, with which its patience is over from the start.
     private static let longAgo = Duration.seconds(86_400)
 
@@ -137,27 +135,26 @@ final class IndexWriter: Sendable {
             giveUp(batch, error)
             return []
         }
-        let outcomes: [[Store.Outcome]]
+        var done = StoreBatch(session, synchronizes: synchronizes)
         do throws(StorageError) {
-            outcomes = try insideLock(isNoted: batch.contains { !$0.isOptional }) { connection throws(StorageError) in
+            try insideLock(isNoted: batch.contains { !$0.isOptional }) { connection throws(StorageError) in
                 guard session.isInPlace else {
                     throw .system(call: "write", path: session.directory.root, errno: ENOENT)
                 }
-                let published = Mutex<[StoredObject]>([])
-                do throws(StorageError) {
-                    return try apply(batch, connection, published)
-                } catch {
-                    undo(published)
-                    throw error
-                }
+                try done.commit(batch, connection) { storedSize.store($0, ordering: .relaxed) }
             }
         } catch {
             for job in batch { job.fail(error) }
             return []
         }
         session.directory.growReserve(stored: storedSize.load(ordering: .relaxed))
-        for (job, outcomes) in zip(batch, outcomes) { job.finish(outcomes) }
-        return batch.dropFirst(outcomes.count)
+        var outcomes = done.outcomes[...]
+        let finished = batch.prefix(done.count)
+        for job in finished {
+            job.finish(outcomes.prefix(job.rows))
+            outcomes = outcomes.dropFirst(job.rows)
+        }
+        return batch.dropFirst(finished.count)
     }
 
     /// Handles a failure to get the lock: changes that have waited long enough fail, the others keep waiting.
@@ -173,88 +170,6 @@ final class IndexWriter: Sendable {
             return jobs.remove(where: isOver)
         }
         for job in failed { job.fail(error) }
-    }
-
-    /// Applies a batch so that the failure of a store undoes only that store.
-    ///
-    /// Stores rarely fail, so the first attempt uses no savepoints: for each, SQLite would copy the pages that the last
-    /// one changed. If a store fails after changing rows, the batch is rolled back and repeated with savepoints.
-    private func apply(
-        _ batch: ArraySlice<IndexJob>, _ connection: Connection, _ published: borrowing Mutex<[StoredObject]>
-    ) throws(StorageError) -> [[Store.Outcome]] {
-        var isSpoilt = false
-        do {
-            return try applyAll(batch, connection, published) { body throws(StorageError) in
-                let before = connection.changes
-                do throws(StorageError) {
-                    return .success(try body())
-                } catch {
-                    isSpoilt = connection.changes != before
-                    guard !isSpoilt, connection.isInTransaction else { throw error }
-                    return .failure(error)
-                }
-            }
-        } catch {
-            guard isSpoilt else { throw error }
-        }
-        return try applyAll(batch, connection, published) { body throws(StorageError) in
-            try connection.nested(body)
-        }
-    }
-
-    /// Applies a batch in one transaction. `run` performs one store, and either throws or leaves no trace of a failure
-    /// in the index.
-    private func applyAll(
-        _ batch: ArraySlice<IndexJob>, _ connection: Connection, _ published: borrowing Mutex<[StoredObject]>,
-        run: (() throws(StorageError) -> Entry?) throws(StorageError) -> Store.Outcome
-    ) throws(StorageError) -> [[Store.Outcome]] {
-        let start = ContinuousClock.now
-        let desk = StoreDesk(
-            connection: connection, directory: session.directory, synchronizes: synchronizes, mark: session.mark)
-        return try connection.transaction { () throws(StorageError) in
-            var all: [[Store.Outcome]] = []
-            all.reserveCapacity(batch.count)
-            for job in batch {
-                switch job.work {
-                case .change(let change, _):
-                    all.append([
-                        try run { () throws(StorageError) in
-                            try change(connection)
-                            return nil
-                        }
-                    ])
-                case .group(let number, let submission):
-                    var outcomes: [Store.Outcome] = []
-                    for (index, store) in submission.groups[number].enumerated() {
-                        if let known = submission.known?[number][index] {
-                            outcomes.append(known)
-                            continue
-                        }
-                        let before = published.withLock { $0.count }
-                        let outcome = try run { () throws(StorageError) in
-                            try desk.carryOut(store, at: submission.time) { new in published.withLock { $0.append(new) }
-                            }
-                        }
-                        if case .failure = outcome { undo(published, from: before) }
-                        outcomes.append(outcome)
-                    }
-                    all.append(outcomes)
-                }
-                if start.duration(to: .now) > Self.holding { break }
-            }
-            storedSize.store(try connection.storedSize(), ordering: .relaxed)
-            return all
-        }
-    }
-
-    /// Removes the files that were published after the first `count`. Without their rows they would be orphans until the
-    /// next sweep.
-    private func undo(_ published: borrowing Mutex<[StoredObject]>, from count: Int = 0) {
-        let undone = published.withLock { published in
-            defer { published.removeLast(published.count - count) }
-            return published[count...]
-        }
-        for object in undone { session.directory.objects.remove(object) }
     }
 
     // The functions below are called only on the queue of the writer.

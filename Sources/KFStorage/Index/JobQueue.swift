@@ -109,14 +109,15 @@ struct IndexJob: Sendable {
 
     init(_ group: Int, of submission: Submission, since: ContinuousClock.Instant) {
         (self.since, work) = (since, .group(group, of: submission))
-        let stores = submission.groups[group]
-        (rows, place, isOptional) = (stores.count, stores.first?.row ?? .min, false)
+        let places = submission.groups[group]
+        (rows, isOptional) = (places.count, false)
+        place = places.first.map { submission.stores[$0].row } ?? .min
     }
 
     /// Delivers the outcomes: one per store, or one for a change.
-    func finish(_ outcomes: [Store.Outcome]) {
+    func finish(_ outcomes: ArraySlice<Store.Outcome>) {
         switch work {
-        case .change(_, let completion): completion(outcomes[0].map { _ in () })
+        case .change(_, let completion): if let first = outcomes.first { completion(first.map { _ in () }) }
         case .group(let number, let submission): submission.finish(number, outcomes)
         }
     }

@@ -50,6 +50,12 @@ struct Statement {
         reset()
     }
 
+    /// Runs a statement that returns no rows, and keeps its bindings, which the next run replaces.
+    func runBound() throws(StorageError) {
+        while try step() {}
+        sqlite3_reset(handle)
+    }
+
     func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
@@ -132,6 +138,16 @@ extension String: Bindable {
     func bind(to statement: Statement, at index: Int32) {
         let count = Int32(clamping: utf8.count)
         _ = withCString { sqlite3_bind_text(statement.handle, index, $0, count, Statement.copied) }
+    }
+}
+
+extension ObjectExtension: Bindable {
+    func bind(to statement: Statement, at index: Int32) {
+        withUnsafeTemporaryAllocation(byteCount: Self.longest, alignment: 8) { bytes in
+            let count = write(to: bytes.baseAddress!)
+            let text = bytes.baseAddress!.assumingMemoryBound(to: CChar.self)
+            sqlite3_bind_text(statement.handle, index, text, Int32(count), Statement.copied)
+        }
     }
 }
 

@@ -72,8 +72,8 @@ enum Bench {
                         try prepared(index, storage)
                     }
                     let outcome = await withCheckedContinuation { continuation in
-                        storage.store([[change]], urgent: false) {
-                            continuation.resume(returning: $0[0][0])
+                        storage.store([change], urgent: false) {
+                            continuation.resume(returning: $0[0])
                         }
                     }
                     _ = try outcome.get()
@@ -89,15 +89,15 @@ enum Bench {
         let turns = DispatchSemaphore(value: 4)
         let failed = Atomic<Int>(0)
         for first in stride(from: 0, to: count, by: inFlight) {
-            var orders: [[Store]] = []
+            var orders: [Store] = []
             for index in first..<min(count, first + inFlight) {
-                orders.append([try prepared(index, storage)])
+                orders.append(try prepared(index, storage))
             }
             turns.wait()
             group.enter()
             storage.store(orders, urgent: false) { outcomes in
                 for outcome in outcomes {
-                    guard case .failure(let error) = outcome[0] else { continue }
+                    guard case .failure(let error) = outcome else { continue }
                     if failed.add(1, ordering: .relaxed).oldValue == 0 { print(error.message) }
                 }
                 turns.signal()

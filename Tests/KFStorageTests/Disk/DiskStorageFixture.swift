@@ -42,6 +42,19 @@ extension Store {
     }
 }
 
+extension [[Store]] {
+    var flat: [Store] { flatMap { $0 } }
+
+    /// The groups as places in `flat`.
+    var places: [Range<Int>] {
+        var end = 0
+        return map { group in
+            end += group.count
+            return end - group.count..<end
+        }
+    }
+}
+
 extension DiskStorage {
     /// Carries out one group of orders. Returns their results after the commit, or throws the first failure.
     func carryOut(_ orders: [Store], urgent: Bool) async throws(StorageError) -> [Entry?] {
@@ -100,7 +113,16 @@ extension DiskStorage {
 
     func carryOutWithoutRepair(_ groups: [[Store]]) async -> [[Store.Outcome]] {
         await withCheckedContinuation { continuation in
-            writer.submit(Submission(groups, at: now()) { continuation.resume(returning: $0) }, .none)
+            let submission = Submission(groups.flat, groups: groups.places, at: now()) { outcomes in
+                continuation.resume(returning: groups.places.map { Array(outcomes[$0]) })
+            }
+            writer.submit(submission, .none)
+        }
+    }
+
+    func store(_ groups: [[Store]], urgent: Bool, then: @escaping @Sendable ([[Store.Outcome]]) -> Void) {
+        store(groups.flat, groups: groups.places, urgent: urgent) { outcomes in
+            then(groups.places.map { Array(outcomes[$0]) })
         }
     }
 

@@ -327,7 +327,7 @@ struct JobQueueTests {
     private func jobs(_ rows: [Int]) -> [IndexJob] {
         let renewal = EntryRenewal(expiration: .days(1), extending: .none)
         let groups = rows.map { [Store](repeating: .renew([], renewal), count: $0) }
-        let submission = Submission(groups, at: .now()) { _ in }
+        let submission = Submission(groups.flat, groups: groups.places, at: .now()) { _ in }
         return groups.indices.map { IndexJob($0, of: submission, since: .now) }
     }
 

@@ -1,0 +1,143 @@
+/// Insertions. Each statement runs for all rows before the next one, so that its code stays in the processor's
+/// first-level cache: row by row, the statements of an image are twice as long as that.
+extension Connection {
+    private static let insertObject = Query(
+        """
+        INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames)
+        VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING
+        """)
+    private static let insertEntry = Query(
+        """
+        INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+        ON CONFLICT (id) DO NOTHING
+        """)
+    private static let insertTime = Query("INSERT INTO times (id, accessed, expires, hits) VALUES (?1, ?2, ?3, ?4)")
+    private static let hostID = Query("SELECT id FROM hosts WHERE name = ?1")
+    private static let insertHost = Query("INSERT INTO hosts (name) VALUES (?1) RETURNING id")
+    private static let formatID = Query("SELECT id FROM formats WHERE name = ?1")
+    private static let insertFormat = Query("INSERT INTO formats (name) VALUES (?1) RETURNING id")
+
+    /// Inserts objects, each with one reference, until the row of one is taken. Returns the number of those that it
+    /// inserted.
+    func insert(_ objects: [StoredObject]) throws(StorageError) -> Int {
+        let insert = try statement(Self.insertObject)
+        defer { insert.reset() }
+        for (place, object) in objects.enumerated() {
+            guard try self.insert(object, row: EntryKey.place(object.digest), insert) else { return place }
+        }
+        return objects.count
+    }
+
+    /// Inserts an object with one reference unless its row is taken; returns whether it did.
+    func insert(_ object: StoredObject, row: Int64) throws(StorageError) -> Bool {
+        let insert = try statement(Self.insertObject)
+        defer { insert.reset() }
+        return try self.insert(object, row: row, insert)
+    }
+
+    private func insert(_ object: StoredObject, row: Int64, _ insert: Statement) throws(StorageError) -> Bool {
+        let pixels = object.pixels
+        insert.bind(from: 1, row, object.digest, object.fileExtension, object.size)
+        insert.bind(
+            from: 5, object.modified, pixels.map { Int64($0.width) }, pixels.map { Int64($0.height) },
+            pixels.map { Int64($0.frames) })
+        try insert.runBound()
+        guard hasChanged else { return false }
+        tally.addObject(size: object.size, count: 1)
+        return true
+    }
+
+    /// Inserts an entry into a row that must be free.
+    func insertOnly(_ row: EntryRow) throws(StorageError) {
+        guard try insert([row]).isEmpty else { throw .corruptIndex(path: path, detail: "a free row is taken") }
+    }
+
+    /// Inserts entries with their times, unless their rows are taken. Returns the places of those whose row is.
+    func insert(_ rows: [EntryRow]) throws(StorageError) -> [Int] {
+        let taken = try insertEntries(rows)
+        let times = try statement(Self.insertTime)
+        defer { times.reset() }
+        var passed = taken[...]
+        for (place, row) in rows.enumerated() {
+            if passed.first == place {
+                passed.removeFirst()
+                continue
+            }
+            let entry = row.entry
+            times.bind(from: 1, entry.row, entry.accessed.milliseconds, entry.expires.milliseconds, entry.hits)
+            try times.runBound()
+            tally.add(
+                Tally.Facts(
+                    isVariant: !entry.key.identifier.isEmpty, host: row.host, format: row.format,
+                    size: entry.object.size, created: entry.created.milliseconds), count: 1)
+            tally.addExpiry(entry.expires.milliseconds, count: 1)
+        }
+        return taken
+    }
+
+    private func insertEntries(_ rows: [EntryRow]) throws(StorageError) -> [Int] {
+        let insert = try statement(Self.insertEntry)
+        defer { insert.reset() }
+        var taken: [Int] = []
+        for (place, row) in rows.enumerated() {
+            let (entry, key) = (row.entry, row.entry.key)
+            let parent = key.identifier.isEmpty ? nil : key.source.id
+            let extending = Self.column(entry.extending, now: entry.created)
+            insert.bind(from: 1, entry.row, key.key, key.identifier, parent)
+            insert.bind(from: 5, row.object, entry.original, row.host, row.format)
+            insert.bind(from: 9, entry.object.size, entry.created.milliseconds, entry.timeToLive, extending)
+            insert.bind(from: 13, entry.url, entry.etag, entry.lastModified, entry.freshness)
+            try insert.runBound()
+            if !hasChanged { taken.append(place) }
+        }
+        return taken
+    }
+
+    func hostLabel(_ name: String) throws(StorageError) -> Int64 {
+        try label(name, &hostRows, find: Self.hostID, insert: Self.insertHost)
+    }
+
+    func formatLabel(_ name: String) throws(StorageError) -> Int64 {
+        try label(name, &formatRows, find: Self.formatID, insert: Self.insertFormat)
+    }
+
+    private func label(
+        _ name: String, _ known: inout LabelRows, find: Query, insert: Query
+    ) throws(StorageError) -> Int64 {
+        if let row = known[name] { return row }
+        var row = try first(find, name) { $0.int64(0) }
+        if row == nil { row = try first(insert, name) { $0.int64(0) } }
+        guard let row else {
+            throw .database(path: path, code: 0, message: "no row was inserted for the label \(name)")
+        }
+        known.add(name, row)
+        return row
+    }
+}
+
+/// An entry with the numbers that stand for its object and its labels.
+struct EntryRow {
+    var entry: Entry
+    let object: Int64
+    let host: Int64
+    let format: Int64
+
+    init(_ entry: Entry, object: Int64, host: Int64, format: Int64) {
+        (self.entry, self.object, self.host, self.format) = (entry, object, host, format)
+    }
+}
+
+extension Entry {
+    /// Creates the entry that a store makes in a row.
+    convenience init(
+        _ key: EntryKey, _ facts: EntryFacts, _ object: StoredObject, row: Int64, hits: Int64, now: Timestamp
+    ) {
+        self.init(
+            key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
+            lastModified: facts.lastModified, freshness: facts.freshness, created: facts.past?.created ?? now,
+            timeToLive: facts.timeToLive ?? facts.expiration.timeToLive(from: now),
+            extending: Connection.extending(Connection.column(facts.extending, now: now)),
+            accessed: facts.past?.accessed ?? now, expires: facts.expiration.expiry(from: now),
+            hits: hits.adding(saturating: facts.past?.hits ?? 0))
+    }
+}
