@@ -13,7 +13,7 @@ final class Watcher {
         /// Whether `closed` reports the closing of the socket. libcurl also watches sockets that it closes by itself.
         var isKnown = false
         /// The readiness that the kernel watches for; empty if it does not watch the socket.
-        var watched: ReadinessQueue.Readiness = []
+        var watched = ReadinessQueue.Readiness()
         /// Whether libcurl wants the socket watched.
         var isWanted = false
     }
@@ -64,14 +64,14 @@ final class Watcher {
         case CURL_POLL_REMOVE:
             leave(socket)
             return true
-        default: wanted = []
+        default: wanted = ReadinessQueue.Readiness()
         }
         let index = Int(socket)
         guard sockets.indices.contains(index), sockets[index].isKnown else { return queue.watch(socket, for: wanted) }
         sockets[index].isWanted = true
         if !wanted.isEmpty, sockets[index].watched == wanted { return true }
         let isWatched = queue.watch(socket, for: wanted)
-        sockets[index].watched = isWatched ? wanted : []
+        sockets[index].watched = isWatched ? wanted : ReadinessQueue.Readiness()
         return isWatched
     }
 
@@ -88,7 +88,7 @@ final class Watcher {
             return false
         }
         queue.forget(socket)
-        sockets[index].watched = []
+        sockets[index].watched = ReadinessQueue.Readiness()
         return true
     }
 

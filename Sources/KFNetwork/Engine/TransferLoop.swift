@@ -7,17 +7,21 @@ import CCurl
 final class TransferLoop {
     let mailbox: Mailbox
     let configuration: EngineConfiguration
-    private let multi: MultiHandle
+    let multi: MultiHandle
     let notes: LoopNotes
-    @exclusivity(unchecked) private var scheduler: Scheduler
+    @exclusivity(unchecked) var scheduler: Scheduler
     /// All transfers without a result, by number.
     @exclusivity(unchecked) var transfers = TransferTable()
     /// The transfers that wait for a decision without a handle.
     @exclusivity(unchecked) var pondering: [UInt64: Transfer] = [:]
     /// The transfers with a handle.
     @exclusivity(unchecked) var running: [Transfer] = []
-    @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
+    @exclusivity(unchecked) var idleHandles: [EasyHandle] = []
     private let shares = Shares()
+    /// The transfers that this turn starts, and those that it ends. One step is taken for all of them before the next:
+    /// one by one, each step's code would leave the processor's cache before it is used again.
+    @exclusivity(unchecked) var starting: [Transfer] = []
+    @exclusivity(unchecked) var ending: [Ending] = []
     @exclusivity(unchecked) private var latestURL: TransferURL?
     @exclusivity(unchecked) private var deliveries = Outbox<EndedTransfer>()
     /// The time at which the oldest of them ended.
@@ -187,7 +191,7 @@ final class TransferLoop {
         }
     }
 
-    private func enqueue(_ transfer: Transfer) {
+    func enqueue(_ transfer: Transfer) {
         transfer.host = scheduler.enqueue(transfer.ticket, at: transfer.hop.url.origin, now: notes.now)
     }
 
@@ -234,7 +238,7 @@ final class TransferLoop {
                 turnAway(transfer)
                 if let refusal { answer(transfer, .failure(refusal)) }
             case .open:
-                start(transfer)
+                starting.append(transfer)
                 continue
             case .undecided:
                 transfer.isAtGate = true
@@ -251,6 +255,8 @@ final class TransferLoop {
             refusals += 1
             isBehind = refusals == Self.maxRefusals
         }
+        // A failed start leaves its place to another transfer.
+        if startAll() { isBehind = true }
         admissions.empty { receiver, questions in
             receiver.decide(questions.map(\.gate)) { [mailbox, asked = questions.map(\.asked)] answers in
                 _ = mailbox.post(.admit(asked, answers))
@@ -273,9 +279,36 @@ final class TransferLoop {
         }
     }
 
-    private func start(_ transfer: Transfer) {
-        transfer.isAtGate = false
+    /// Returns whether the start of one has failed.
+    @discardableResult
+    func startAll() -> Bool {
+        for transfer in starting { prepare(transfer) }
+        var hasFailed = false
+        for transfer in starting {
+            // Without a handle, it has ended.
+            if let handle = transfer.handle {
+                attempt(transfer) { () throws(TransferError) in try multi.add(handle) }
+            }
+            if transfer.handle == nil { hasFailed = true }
+        }
+        starting.removeAll(keepingCapacity: true)
+        return hasFailed
+    }
+
+    /// Ends the transfer if a step of its start fails.
+    private func attempt(_ transfer: Transfer, _ step: () throws(TransferError) -> Void) {
         do throws(TransferError) {
+            try step()
+        } catch {
+            leave(transfer, abandoned: false)
+            answer(transfer, .failure(error))
+        }
+    }
+
+    /// Sets up a handle for a transfer that begins its hop.
+    private func prepare(_ transfer: Transfer) {
+        transfer.isAtGate = false
+        attempt(transfer) { () throws(TransferError) in
             guard let handle = idleHandles.popLast() ?? EasyHandle(connections: multi.connections) else {
                 throw .engine(detail: "out of memory")
             }
@@ -287,11 +320,7 @@ final class TransferLoop {
             transfer.host?.names = names
             try transfer.configure(
                 handle, receiveBufferSize: budget == nil ? configuration.receiveBufferSize : Self.limitedBufferSize)
-            try multi.add(handle)
             notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
-        } catch {
-            leave(transfer, abandoned: false)
-            answer(transfer, .failure(error))
         }
     }
 
@@ -300,94 +329,5 @@ final class TransferLoop {
         transfer.isAtGate = false
         guard let host = transfer.host else { return }
         scheduler.refuse(transfer.ticket, of: host, now: notes.now)
-    }
-
-    /// Takes finished transfers from libcurl and processes the notes. Returns true if other transfers may start now.
-    private func settle() -> Bool {
-        var hasSettled = !notes.resolved.isEmpty
-        for id in notes.resolved {
-            guard let transfer = transfers[id], let host = transfer.host else { continue }
-            scheduler.resolved(transfer.ticket, of: host, now: notes.now)
-        }
-        notes.resolved.removeAll(keepingCapacity: true)
-        while let id = notes.begun.popLast() {
-            guard let transfer = transfers[id], let host = transfer.host else { continue }
-            scheduler.begins(transfer.ticket, of: host, now: notes.now)
-            hasSettled = true
-        }
-        while let (id, question) = notes.asking.popLast() {
-            if let transfer = transfers[id] { ask(question, for: transfer) }
-        }
-        while let (context, code) = multi.nextDone() {
-            guard let context, let transfer = EasyHandle.context(of: context) else { continue }
-            conclude(Unmanaged<Transfer>.fromOpaque(transfer).takeUnretainedValue(), code: code, overdue: nil)
-            hasSettled = true
-        }
-        return hasSettled
-    }
-
-    func conclude(_ transfer: Transfer, code: CURLcode, overdue: TransferError?) {
-        let outcome = transfer.conclude(code, overdue: overdue)
-        if case .wait = outcome { return }
-        let isTimeout = if case .connectTimeout = overdue { true } else { code == CURLE_OPERATION_TIMEDOUT }
-        if let host = transfer.host, !transfer.exchange.hasResolved, isTimeout || code == CURLE_COULDNT_RESOLVE_HOST {
-            scheduler.unresolved(transfer.ticket, of: host, abandoned: isTimeout, now: notes.now)
-        }
-        let meaning = transfer.meaning(of: outcome, now: notes.now)
-        leave(transfer, meaning, abandoned: overdue != nil || code == CURLE_OPERATION_TIMEDOUT)
-        if case .limited(let span, _) = meaning, outwaits(transfer, asked: span) { return }
-        proceed(transfer, outcome)
-    }
-
-    func proceed(_ transfer: Transfer, _ outcome: Transfer.Outcome) {
-        switch outcome {
-        case .answer(let result): answer(transfer, result)
-        case .follow(let hop):
-            transfer.hop = hop
-            enqueue(transfer)
-        case .start: start(transfer)
-        case .ask(let question):
-            pondering[transfer.ticket.id] = transfer
-            ask(question, for: transfer)
-        case .wait: break
-        case .proceed:
-            // The whole body may have arrived while the hook was deciding.
-            if transfer.exchange.isComplete { return conclude(transfer, code: CURLE_OK, overdue: nil) }
-            guard let handle = transfer.handle, transfer.unpause() else { return }
-            let code = handle.resume()
-            // libcurl delivers its buffered bytes within that call, and does not report a failure of it again.
-            if code != CURLE_OK { conclude(transfer, code: code, overdue: nil) }
-        }
-    }
-
-    /// Releases the handle and the place of a running transfer.
-    private func leave(_ transfer: Transfer, _ meaning: HostOutcome = .unknown, abandoned: Bool) {
-        if transfer.handle != nil {
-            detach(transfer)
-            let last = running.removeLast()
-            if last !== transfer {
-                running[transfer.runningIndex] = last
-                last.runningIndex = transfer.runningIndex
-            }
-        }
-        guard let host = transfer.host else { return }
-        let isLookingUp = abandoned && !transfer.exchange.hasResolved
-        let rest = scheduler.finish(
-            transfer.ticket, of: host, meaning, abandonedLookup: isLookingUp, now: notes.now)
-        if let rest { notes.hostRests.append((host.name, rest)) }
-        switch transfer.leaveConnection() {
-        case true?: scheduler.observe(host, now: notes.now)
-        case false?: host.sendsExcess = true
-        case nil: break
-        }
-    }
-
-    private func detach(_ transfer: Transfer) {
-        guard let handle = transfer.handle else { return }
-        multi.remove(handle)
-        transfer.handle = nil
-        handle.context = nil
-        // libcurl keeps the errno of a failed connection even over a reset.
-        if transfer.endedCleanly { idleHandles.append(handle) }
     }
 }

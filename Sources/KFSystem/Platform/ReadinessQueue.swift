@@ -16,6 +16,10 @@ package final class ReadinessQueue {
         package static let write = Readiness(rawValue: EPOLLOUT.rawValue)
         /// An error, or the end of the connection. Always reported.
         package static let broken = Readiness(rawValue: EPOLLERR.rawValue | EPOLLHUP.rawValue)
+
+        // The standard library's are generic code, which other modules would run unspecialized for each request.
+        package init() { rawValue = 0 }
+        package var isEmpty: Bool { rawValue == 0 }
     }
 
     /// Ends the present or next wait, from any thread. Must not be used after the queue is gone.
@@ -54,7 +58,7 @@ package final class ReadinessQueue {
     }
 
     /// Stops watching a socket. Has no effect on a closed one, which the kernel has removed, unless a child process has it.
-    package func forget(_ socket: Int32) { _ = control(EPOLL_CTL_DEL, socket, []) }
+    package func forget(_ socket: Int32) { _ = control(EPOLL_CTL_DEL, socket, Readiness()) }
 
     /// Waits up to `milliseconds`, and calls `each` with every socket that is ready, `batch` at most.
     package func wait(milliseconds: Int64, each: (Int32, Readiness) -> Void) {
