@@ -22,7 +22,7 @@ extension CacheDirectory {
     /// Creates a file in `tmp`, open for reading and writing. Its name begins with this process's prefix.
     func openTemporary(mode: mode_t) throws(StorageError) -> TemporaryFile {
         let number = Self.counter.add(1, ordering: .relaxed).newValue
-        let name = Self.prefixes[number & (Self.folders - 1)] + "\(number)"
+        let name = Self.name(number)
         let flags = O_RDWR | O_CREAT | O_EXCL
         do {
             return TemporaryFile(name: name, file: try open(name, flags, mode: mode))
@@ -31,6 +31,23 @@ extension CacheDirectory {
             kf_spread_folders(top.raw)
             try makeFolder(String(name.prefix("tmp/00".count)))
             return TemporaryFile(name: name, file: try open(name, flags, mode: mode))
+        }
+    }
+
+    /// Returns the name of a number, made with one allocation and without the library's formatting.
+    private static func name(_ number: Int) -> String {
+        var prefix = prefixes[number & (folders - 1)]
+        return prefix.withUTF8 { prefix in
+            String(unsafeUninitializedCapacity: prefix.count + 20) { text in
+                var (rest, count) = (number.magnitude, text.initialize(fromContentsOf: prefix))
+                let start = count
+                repeat {
+                    text[count] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                    (rest, count) = (rest / 10, count + 1)
+                } while rest > 0
+                text[start..<count].reverse()
+                return count
+            }
         }
     }
 

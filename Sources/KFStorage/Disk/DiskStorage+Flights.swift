@@ -15,8 +15,9 @@ extension DiskStorage {
 
     /// Claims the flight and returns its progress; nil while another process has it.
     func enter(_ key: EntryKey) throws(StorageError) -> FlightProgress? {
+        let session = session
         guard let file = try session.flights() else { return FlightProgress() }
-        let maps = !directory.isOnNetwork
+        let maps = !session.directory.isOnNetwork
         let entry = try flights.withLock { table throws(StorageError) -> (progress: FlightProgress?, beats: Bool) in
             guard let flight = try table.enter(key, file, maps: maps) else { return (nil, false) }
             defer { table.isBeating = true }

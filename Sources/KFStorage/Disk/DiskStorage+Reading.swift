@@ -150,7 +150,7 @@ extension Entry {
         pixels: PixelFacts?, now: Timestamp
     ) {
         let object = StoredObject(
-            digest: SHA256.hash(bytes), fileExtension: ObjectExtension(fileExtension) ?? .unknown,
+            digest: SHA256.hash(bytes), fileExtension: ObjectExtension(naming: fileExtension),
             size: Int64(bytes.count), modified: modified, pixels: pixels)
         self.init(
             key: key, row: 0, object: object, original: nil, url: nil, etag: nil, lastModified: nil, freshness: nil,

@@ -3,18 +3,18 @@ import KFSystem
 
 /// The writing of images: preparing the bytes, then storing them in arrays.
 extension DiskStorage {
-    /// Creates a file to write an object into.
-    package func stage() throws(StorageError) -> StagedObject {
+    /// Creates a file to write an object into. Without `hashes`, all its bytes must be written at once, with their hash.
+    package func stage(hashes: Bool = true) throws(StorageError) -> StagedObject {
         guard !isReadOnly else { throw .readOnly(path: path) }
         return try remaking { () throws(StorageError) in
-            let directory = session.directory
-            return try directory.restoring { () throws(StorageError) in try StagedObject(directory) }
+            let directory = directory
+            return try directory.restoring { () throws(StorageError) in try StagedObject(directory, hashes: hashes) }
         }
     }
 
     /// Creates a staged file with these bytes. `digest` is their hash, if it is known.
     package func stage(_ bytes: [UInt8], _ digest: Digest? = nil) throws(StorageError) -> StagedObject {
-        let staged = try stage()
+        let staged = try stage(hashes: false)
         try staged.write(
             all: bytes, digest ?? bytes.withUnsafeBytes(SHA256.hash), synchronize: configuration.synchronizes)
         return staged
@@ -29,18 +29,20 @@ extension DiskStorage {
     ) throws(StorageError) -> Store {
         let digest = digest ?? bytes.withUnsafeBytes(SHA256.hash)
         let object = StoredObject(
-            digest: digest, fileExtension: ObjectExtension(facts), size: Int64(bytes.count), modified: 0)
-        if !isReadOnly, !facts.rewrites, let status = directory.objects.status(of: object),
+            digest: digest, fileExtension: ObjectExtension(naming: facts.fileExtension), size: Int64(bytes.count),
+            modified: 0)
+        let session = session
+        if !session.isReadOnly, !facts.rewrites, let status = session.directory.objects.status(of: object),
             Int64(status.st_size) == object.size
         {
-            return .put(Store.Put(.known(object, bytes), key, facts))
+            return .put(Store.Put(bytes, digest, key, facts))
         }
         let evictions = evictionCount
         do throws(StorageError) {
-            return .put(Store.Put(.staged(try stage(bytes, digest)), key, facts))
+            return .put(Store.Put(try stage(bytes, digest), key, facts))
         } catch let error where error.isDiskFull {
             guard try makeRoom(since: evictions) else { throw error }
-            return .put(Store.Put(.staged(try stage(bytes, digest)), key, facts))
+            return .put(Store.Put(try stage(bytes, digest), key, facts))
         }
     }
 
@@ -50,7 +52,7 @@ extension DiskStorage {
         _ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts
     ) throws(StorageError) -> Store {
         if configuration.synchronizes { try staged.synchronize() }
-        return .put(Store.Put(.staged(staged), key, facts))
+        return .put(Store.Put(staged, key, facts))
     }
 
     /// Carries out stores. Each group (an image and its variants) is one transaction, in its order: `groups` has the

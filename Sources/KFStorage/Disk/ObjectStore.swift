@@ -170,8 +170,13 @@ package struct ObjectStore: Sendable {
 
     /// Returns the name of one of the 256 folders: two hexadecimal digits.
     static func folderName(_ number: UInt8) -> String {
-        let digits = String(number, radix: 16)
-        return digits.utf8.count == 1 ? "0" + digits : digits
+        // Formatting a number costs as much as the rest of a folder's check.
+        let digits: StaticString = "0123456789abcdef"
+        return String(unsafeUninitializedCapacity: 2) { text in
+            text[0] = digits.utf8Start[Int(number >> 4)]
+            text[1] = digits.utf8Start[Int(number & 15)]
+            return 2
+        }
     }
 
     func names(inFolder number: UInt8) throws(StorageError) -> Set<String> {

@@ -31,18 +31,19 @@ package final class StagedObject: Sendable {
     /// The path below `v1`.
     let name: String
     private let isPartial: Bool
-    private let hash: FollowingHash
+    /// Hashes what arrives in parts; nil for bytes that are written at once, with their hash.
+    private let hash: FollowingHash?
     private let log: CheckpointLog?
     private let state: Mutex<Contents>
 
-    init(_ directory: CacheDirectory) throws(StorageError) {
+    init(_ directory: CacheDirectory, hashes: Bool) throws(StorageError) {
         // Read-only from the start, because a published file must not be written to again.
         let temporary = try directory.openTemporary(mode: 0o444)
         self.directory = directory
         name = temporary.name
         isPartial = false
         log = nil
-        hash = FollowingHash()
+        hash = hashes ? FollowingHash() : nil
         state = Mutex(Contents(file: temporary.file))
     }
 
@@ -66,7 +67,7 @@ package final class StagedObject: Sendable {
             // On a full disk, the bytes that are already in the file are kept.
             bestEffort { try flush(&state) }
             state.pending = nil
-            guard hash.conclude() else { return removeName(&state) }
+            guard hash?.conclude() == true else { return removeName(&state) }
             state.isKept = true
             // The lock is released now, because this object may live a little longer.
             FileLock.release(byte: 0, of: state.file)
@@ -104,8 +105,7 @@ package final class StagedObject: Sendable {
             // A complete body leaves no range to request.
             let limit = min(Int64(try state.file.status().st_size), (record.facts.total ?? .max) - 1)
             let usable = record.checkpoints.prefix { $0.length <= limit }
-            let count = try hash.confirm(usable, of: state.file.raw)
-            guard count > 0 else { return false }
+            guard let count = try hash?.confirm(usable, of: state.file.raw), count > 0 else { return false }
             let size = usable[count - 1].length
             try retry("ftruncate", directory.path(name)) { ftruncate(state.file.raw, off_t(size)) }
             try retry("lseek", directory.path(name)) { lseek(state.file.raw, off_t(size), SEEK_SET) }
@@ -160,7 +160,8 @@ package final class StagedObject: Sendable {
             // No buffer is free, so the bytes are written and hashed at once.
             guard let pending = state.pending else {
                 try write(rest, &state)
-                return hash.take(rest)
+                hash?.take(rest)
+                return
             }
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(pending.append(rest)))
             if pending.isFull { try flush(&state) }
@@ -171,7 +172,7 @@ package final class StagedObject: Sendable {
     private func flush(_ state: inout Contents) throws(StorageError) {
         guard let pending = state.pending, pending.count > 0 else { return }
         try write(pending.bytes, &state)
-        state.pending = hash.exchange(pending, endingAt: state.written)
+        state.pending = hash?.exchange(pending, endingAt: state.written)
     }
 
     private func write(_ bytes: UnsafeRawBufferPointer, _ state: inout Contents) throws(StorageError) {
@@ -186,15 +187,15 @@ package final class StagedObject: Sendable {
     }
 
     /// Sets a reader for all bytes as they are hashed. Call it before the first write.
-    package func setReader(_ reader: any BodyReader) { hash.setReader(reader) }
+    package func setReader(_ reader: any BodyReader) { hash?.setReader(reader) }
 
     /// The reader that `setReader` set. After `finish` it has read all bytes.
-    package var reader: (any BodyReader)? { hash.reader }
+    package var reader: (any BodyReader)? { hash?.reader }
 
     /// Ends the writing. With `synchronize`, waits until the bytes are on the disk.
     package func finish(synchronize: Bool) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
-            guard state.digest == nil else { return }
+            guard state.digest == nil, let hash else { return }
             try flush(&state)
             state.pending = nil
             if isPartial { try retry("chmod", directory.path(name)) { fchmod(state.file.raw, 0o444) } }
@@ -260,17 +261,18 @@ package final class StagedObject: Sendable {
         }
     }
 
-    /// Returns the object that `publish` would make of the file; throws EINVAL before `finish`.
-    func object(_ fileExtension: ObjectExtension, _ pixels: PixelFacts?) throws(StorageError) -> StoredObject {
-        try state.withLock { state throws(StorageError) in try object(state, fileExtension, pixels) }
+    /// Returns the object that `publish` would make of the file for a store; throws EINVAL before `finish`.
+    func object(of put: Store.Put) throws(StorageError) -> StoredObject {
+        guard let object = put.object(modified: state.withLock { $0.modified }) else { throw isUnfinished }
+        return object
     }
+
+    private var isUnfinished: StorageError { .system(call: "publish", path: directory.path(name), errno: EINVAL) }
 
     private func object(
         _ state: borrowing Contents, _ fileExtension: ObjectExtension, _ pixels: PixelFacts?
     ) throws(StorageError) -> StoredObject {
-        guard let digest = state.digest else {
-            throw .system(call: "publish", path: directory.path(name), errno: EINVAL)
-        }
+        guard let digest = state.digest else { throw isUnfinished }
         return StoredObject(
             digest: digest, fileExtension: fileExtension, size: state.size, modified: state.modified, pixels: pixels)
     }

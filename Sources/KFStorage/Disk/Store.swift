@@ -14,57 +14,73 @@ package enum Store: Sendable {
 
     package typealias Outcome = Result<Entry?, StorageError>
 
-    /// Bytes that are to be published under a key.
+    /// Bytes that are to be published under a key. A reference, because its facts are many words.
     package final class Put: Sendable {
-        let content: Content
+        /// A finished file, which is moved to its object's place; nil for bytes that the cache seems to have.
+        let staged: StagedObject?
+        /// Bytes that the cache seems to have. They are written only if the object is not whole inside the transaction.
+        let bytes: [UInt8]
+        /// The hash of the bytes; nil if the file is not finished, so that the store fails.
+        let digest: Digest?
+        let size: Int64
         let key: EntryKey
         let facts: EntryFacts
 
-        init(_ content: Content, _ key: EntryKey, _ facts: EntryFacts) {
-            self.content = content
-            self.key = key
-            self.facts = facts
+        private init(
+            _ staged: StagedObject?, _ bytes: [UInt8], _ digest: Digest?, _ size: Int64, _ key: EntryKey,
+            _ facts: EntryFacts
+        ) {
+            (self.staged, self.bytes, self.digest, self.size) = (staged, bytes, digest, size)
+            (self.key, self.facts) = (key, facts)
+        }
+
+        convenience init(_ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts) {
+            self.init(staged, [], staged.digest, staged.size, key, facts)
+        }
+
+        convenience init(_ bytes: [UInt8], _ digest: Digest, _ key: EntryKey, _ facts: EntryFacts) {
+            self.init(nil, bytes, digest, Int64(bytes.count), key, facts)
+        }
+
+        /// Creates the store of bytes that an entry has.
+        convenience init(_ object: StoredObject, _ key: EntryKey, _ facts: EntryFacts) {
+            self.init(nil, [], object.digest, object.size, key, facts)
+        }
+
+        /// Returns the same store with other header lines.
+        func with(freshness: String?) -> Put {
+            var facts = facts
+            facts.freshness = freshness
+            return Put(staged, bytes, digest, size, key, facts)
+        }
+
+        /// Returns the object of the bytes in a file of this time.
+        func object(modified: Int64) -> StoredObject? {
+            digest.map {
+                StoredObject(
+                    digest: $0, fileExtension: ObjectExtension(naming: facts.fileExtension), size: size,
+                    modified: modified, pixels: facts.pixels)
+            }
         }
     }
 
-    package enum Content: Sendable {
-        /// A finished file, which is moved to its object's place.
-        case staged(StagedObject)
-        /// Bytes that the cache seems to have. They are written only if the object is not whole inside the transaction.
-        case known(StoredObject, [UInt8])
-    }
+    /// The store of bytes; nil if there are none.
+    var put: Put? { if case .put(let put) = self { put } else { nil } }
 
     /// The file of the bytes; nil if they are in none.
-    package var staged: StagedObject? {
-        if case .put(let put) = self, case .staged(let staged) = put.content { return staged }
-        return nil
-    }
+    package var staged: StagedObject? { put?.staged }
 
     /// The image if a run can store it: an original without a history, in a file of its own.
     func newImage(at time: Timestamp) -> NewImage? {
-        guard case .put(let put) = self, case .staged(let staged) = put.content, put.key.identifier.isEmpty,
-            put.facts.past == nil
-        else { return nil }
+        guard let put, let staged = put.staged, put.key.identifier.isEmpty, put.facts.past == nil else { return nil }
         return NewImage(put: put, staged: staged, time: time)
     }
 
     /// The hash of the bytes to store; nil if there are none.
-    package var digest: Digest? {
-        guard case .put(let put) = self else { return nil }
-        switch put.content {
-        case .staged(let staged): return staged.digest
-        case .known(let object, _): return object.digest
-        }
-    }
+    package var digest: Digest? { put?.digest }
 
     /// The number of bytes to store; nil if there are none.
-    var size: Int64? {
-        guard case .put(let put) = self else { return nil }
-        switch put.content {
-        case .staged(let staged): return staged.size
-        case .known(let object, _): return object.size
-        }
-    }
+    var size: Int64? { put?.size }
 
     /// Whether its bytes were made from a file or another source that no server sent.
     var isOfLocalSource: Bool {

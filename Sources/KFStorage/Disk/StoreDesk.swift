@@ -28,7 +28,7 @@ struct StoreDesk {
         var objects: [StoredObject] = []
         objects.reserveCapacity(run.count)
         for image in run {
-            objects.append(try image.staged.object(ObjectExtension(image.put.facts), image.put.facts.pixels))
+            objects.append(try image.staged.object(of: image.put))
         }
         objects.removeSubrange(try connection.insert(objects)...)
         for (place, image) in zip(objects.indices, run) {
@@ -64,16 +64,16 @@ struct StoreDesk {
         }
         let content: StoredObject
         let place: ObjectPlace
-        switch put.content {
-        case .staged(let staged):
-            content = try staged.object(ObjectExtension(put.facts), put.facts.pixels)
+        if let staged = put.staged {
+            content = try staged.object(of: put)
             place = try connection.claim(content)
-        case .known(let object, _):
-            content = object
-            place = try connection.place(of: object.digest)
+        } else {
+            guard let known = put.object(modified: 0) else { return nil }
+            content = known
+            place = try connection.place(of: known.digest)
         }
         let object: StoredObject
-        if !put.facts.rewrites, let whole = wholeObject(content, put.facts, at: place) {
+        if !put.facts.rewrites, let whole = wholeObject(content, at: place) {
             object = whole
             if synchronizes { try directory.objects.synchronize(object) }
         } else {
@@ -86,9 +86,8 @@ struct StoreDesk {
         }
         // Synchronizing a file's bytes does not put its name on the disk.
         if synchronizes { try directory.objects.synchronizeFolder(of: object) }
-        let facts = mark.marked(put.facts, of: put.key)
-        var (entry, unused) = try connection.put(put.key, facts, object: object, at: place, now: now)
-        if let other, let original, facts.arrival?.isStored == false {
+        var (entry, unused) = try connection.put(mark.marked(put), object: object, at: place, now: now)
+        if let other, let original, put.facts.arrival?.isStored == false {
             unused += try connection.removeOriginal(row: other.row, of: put.key, replacedBy: original)
         }
         if let past, !past.tags.isEmpty { try connection.tag(row: entry.row, past.tags) }
@@ -100,24 +99,22 @@ struct StoreDesk {
     /// Returns the object of these bytes if the index and the disk have it. A rename over its file would cost ext4 a
     /// write to the disk at once.
     private func wholeObject(
-        _ content: StoredObject, _ facts: EntryFacts, at place: ObjectPlace
+        _ content: StoredObject, at place: ObjectPlace
     ) -> StoredObject? {
         guard let known = place.known, known.size == content.size, let fileExtension = known.fileExtension else {
             return nil
         }
         let object = StoredObject(
             digest: content.digest, fileExtension: fileExtension, size: content.size, modified: known.modified,
-            pixels: facts.pixels)
+            pixels: content.pixels)
         return directory.objects.isWhole(object) ? object : nil
     }
 
     private func publish(
         _ put: Store.Put, _ digest: Digest, _ fileExtension: ObjectExtension
     ) throws(StorageError) -> StoredObject {
-        let bytes: [UInt8]
-        switch put.content {
-        case .known(_, let known): bytes = known
-        case .staged(let staged):
+        var bytes = put.bytes
+        if let staged = put.staged {
             do throws(StorageError) {
                 return try staged.publish(fileExtension: fileExtension, pixels: put.facts.pixels)
             } catch .system(_, _, ENOENT) {
@@ -125,7 +122,7 @@ struct StoreDesk {
                 bytes = try staged.loadWritten()
             }
         }
-        let staged = try directory.restoring { () throws(StorageError) in try StagedObject(directory) }
+        let staged = try directory.restoring { () throws(StorageError) in try StagedObject(directory, hashes: false) }
         try staged.write(all: bytes, digest, synchronize: synchronizes)
         return try staged.publish(fileExtension: fileExtension, pixels: put.facts.pixels)
     }
@@ -149,8 +146,8 @@ struct StoreDesk {
         guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object),
             case let place = try connection.place(of: entry.object.digest), place.known != nil
         else { return nil }
-        let (kept, unused) = try connection.put(
-            key, mark.marked(facts, of: key), object: current.object, at: place, now: now)
+        let put = mark.marked(Store.Put(current.object, key, facts))
+        let (kept, unused) = try connection.put(put, object: current.object, at: place, now: now)
         for object in unused { try connection.remove(object, from: directory) }
         return kept
     }

@@ -11,7 +11,16 @@ extension Connection {
         INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
         ON CONFLICT (id) DO NOTHING
         """)
-    private static let insertTime = Query("INSERT INTO times (id, accessed, expires, hits) VALUES (?1, ?2, ?3, ?4)")
+    private static let insertTime = Query(Connection.timesSQL(1))
+    private static let insertTimes = Query(Connection.timesSQL(timesAtOnce))
+    /// The number of rows of a statement for many. Beginning and ending a statement costs as much as half a row.
+    private static let timesAtOnce = 8
+
+    private static func timesSQL(_ count: Int) -> String {
+        let rows = Array(repeating: "(?, ?, ?, ?)", count: count).joined(separator: ", ")
+        return "INSERT INTO times (id, accessed, expires, hits) VALUES \(rows)"
+    }
+
     private static let hostID = Query("SELECT id FROM hosts WHERE name = ?1")
     private static let insertHost = Query("INSERT INTO hosts (name) VALUES (?1) RETURNING id")
     private static let formatID = Query("SELECT id FROM formats WHERE name = ?1")
@@ -55,38 +64,49 @@ extension Connection {
     /// Inserts entries with their times, unless their rows are taken. Returns the places of those whose row is.
     func insert(_ rows: [EntryRow]) throws(StorageError) -> [Int] {
         let taken = try insertEntries(rows)
-        let times = try statement(Self.insertTime)
-        defer { times.reset() }
-        var passed = taken[...]
-        for (place, row) in rows.enumerated() {
-            if passed.first == place {
-                passed.removeFirst()
-                continue
-            }
-            let entry = row.entry
-            times.bind(from: 1, entry.row, entry.accessed.milliseconds, entry.expires.milliseconds, entry.hits)
-            try times.runBound()
-            tally.add(
-                Tally.Facts(
-                    isVariant: !entry.key.identifier.isEmpty, host: row.host, format: row.format,
-                    size: entry.object.size, created: entry.created.milliseconds), count: 1)
-            tally.addExpiry(entry.expires.milliseconds, count: 1)
-        }
+        var new = rows
+        for place in taken.reversed() { new.remove(at: place) }
+        var rest = new[...]
+        while rest.count >= Self.timesAtOnce { try insertTimes(rest.prefix(Self.timesAtOnce), Self.insertTimes, &rest) }
+        while !rest.isEmpty { try insertTimes(rest.prefix(1), Self.insertTime, &rest) }
+        tally.add(new)
         return taken
+    }
+
+    private func insertTimes(
+        _ some: ArraySlice<EntryRow>, _ query: Query, _ rest: inout ArraySlice<EntryRow>
+    ) throws(StorageError) {
+        let times = try statement(query)
+        var first: Int32 = 1
+        for row in some {
+            let entry = row.entry
+            times.bind(from: first, entry.row, entry.accessed.milliseconds, entry.expires.milliseconds, entry.hits)
+            first += 4
+        }
+        try times.run()
+        rest.removeFirst(some.count)
     }
 
     private func insertEntries(_ rows: [EntryRow]) throws(StorageError) -> [Int] {
         let insert = try statement(Self.insertEntry)
+        var texts = BoundTexts()
         defer { insert.reset() }
         var taken: [Int] = []
         for (place, row) in rows.enumerated() {
-            let (entry, key) = (row.entry, row.entry.key)
-            let parent = key.identifier.isEmpty ? nil : key.source.id
+            let entry = row.entry
+            texts.removeAll()
+            let parent = entry.key.identifier.isEmpty ? nil : entry.key.source.id
             let extending = Self.column(entry.extending, now: entry.created)
-            insert.bind(from: 1, entry.row, key.key, key.identifier, parent)
+            entry.row.bind(to: insert, at: 1)
+            texts.bind(entry.key.key, to: insert, at: 2)
+            texts.bind(entry.key.identifier, to: insert, at: 3)
+            parent.bind(to: insert, at: 4)
             insert.bind(from: 5, row.object, entry.original, row.host, row.format)
             insert.bind(from: 9, entry.object.size, entry.created.milliseconds, entry.timeToLive, extending)
-            insert.bind(from: 13, entry.url, entry.etag, entry.lastModified, entry.freshness)
+            texts.bind(entry.url, to: insert, at: 13)
+            texts.bind(entry.etag, to: insert, at: 14)
+            texts.bind(entry.lastModified, to: insert, at: 15)
+            texts.bind(entry.freshness, to: insert, at: 16)
             try insert.runBound()
             if !hasChanged { taken.append(place) }
         }
@@ -125,14 +145,27 @@ struct EntryRow {
     init(_ entry: Entry, object: Int64, host: Int64, format: Int64) {
         (self.entry, self.object, self.host, self.format) = (entry, object, host, format)
     }
+
+    var facts: Tally.Facts {
+        Tally.Facts(
+            isVariant: !entry.key.identifier.isEmpty, host: host, format: format, size: entry.object.size,
+            created: entry.created.milliseconds)
+    }
+
+    /// Whether both count for the same sums.
+    func isCounted(with other: EntryRow) -> Bool {
+        let (mine, others) = (entry, other.entry)
+        return host == other.host && format == other.format
+            && mine.key.identifier.isEmpty == others.key.identifier.isEmpty
+            && mine.created.milliseconds / Tally.hour == others.created.milliseconds / Tally.hour
+            && mine.expires.milliseconds / Tally.hour == others.expires.milliseconds / Tally.hour
+    }
 }
 
-extension Entry {
-    /// Creates the entry that a store makes in a row.
-    convenience init(
-        _ key: EntryKey, _ facts: EntryFacts, _ object: StoredObject, row: Int64, hits: Int64, now: Timestamp
-    ) {
-        self.init(
+extension Store.Put {
+    /// Returns the entry that the store makes in a row.
+    func entry(_ object: StoredObject, row: Int64, hits: Int64 = 0, now: Timestamp) -> Entry {
+        Entry(
             key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
             lastModified: facts.lastModified, freshness: facts.freshness, created: facts.past?.created ?? now,
             timeToLive: facts.timeToLive ?? facts.expiration.timeToLive(from: now),

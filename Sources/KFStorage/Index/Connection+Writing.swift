@@ -88,12 +88,11 @@ extension Connection {
     /// Inserts or replaces an entry. Its object's file must be in place already; `place` is the object's place in the
     /// index. Returns the entry and the objects without references, whose files and rows the caller must remove.
     func put(
-        _ key: EntryKey, _ facts: EntryFacts, object: StoredObject, at place: ObjectPlace, now: Timestamp
+        _ put: Store.Put, object: StoredObject, at place: ObjectPlace, now: Timestamp
     ) throws(StorageError) -> (entry: Entry, unused: [UnusedObject]) {
+        let key = put.key
         let objectRow = try retain(object, place)
-        var row = EntryRow(
-            Entry(key, facts, object, row: key.id, hits: 0, now: now), object: objectRow,
-            host: try hostLabel(facts.host), format: try formatLabel(facts.format))
+        var row = try row(of: put.entry(object, row: key.id, now: now), object: objectRow, put)
         // A new key, as most are, is not looked for first.
         let isNew = try insert([row]).isEmpty
         let (number, old) = isNew ? (key.id, nil) : try self.place(for: key)
@@ -108,7 +107,7 @@ extension Connection {
         }
         try keep([objectRow], among: &unused)
         if !isNew {
-            row.entry = Entry(key, facts, object, row: number, hits: hits, now: now)
+            row.entry = put.entry(object, row: number, hits: hits, now: now)
             try insertOnly(row)
         }
         return (row.entry, unused)
@@ -122,12 +121,8 @@ extension Connection {
         var rows: [EntryRow] = []
         rows.reserveCapacity(objects.count)
         for (image, object) in zip(images, objects) {
-            let (key, facts) = (image.put.key, image.put.facts)
-            rows.append(
-                EntryRow(
-                    Entry(key, facts, object, row: key.id, hits: 0, now: image.time),
-                    object: EntryKey.place(object.digest), host: try hostLabel(facts.host),
-                    format: try formatLabel(facts.format)))
+            let entry = image.put.entry(object, row: image.put.key.id, now: image.time)
+            rows.append(try row(of: entry, object: EntryKey.place(object.digest), image.put))
         }
         let taken = try insert(rows)
         var unused: [UnusedObject] = []
@@ -140,11 +135,16 @@ extension Connection {
         for place in taken {
             let image = images[images.startIndex + place]
             let claimed = ObjectPlace(row: rows[place].object, isClaimed: true)
-            let put = try put(image.put.key, image.put.facts, object: objects[place], at: claimed, now: image.time)
+            let put = try put(image.put, object: objects[place], at: claimed, now: image.time)
             rows[place].entry = put.entry
             unused += put.unused
         }
         return (rows.map(\.entry), unused)
+    }
+
+    private func row(of entry: Entry, object: Int64, _ put: Store.Put) throws(StorageError) -> EntryRow {
+        EntryRow(
+            entry, object: object, host: try hostLabel(put.facts.host), format: try formatLabel(put.facts.format))
     }
 
     /// Keeps objects that a new entry uses: their reference counts were too low.

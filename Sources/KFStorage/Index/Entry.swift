@@ -228,10 +228,8 @@ package struct ObjectExtension: Hashable, Sendable {
         self.characters = characters
     }
 
-    /// Creates the extension of a new object.
-    init(_ facts: EntryFacts) { self = Self(facts.fileExtension) ?? .unknown }
-
-    static let unknown = ObjectExtension(unchecked: 0x6e_6962)
+    /// Creates the extension of a new object from that of its facts.
+    init(naming text: String) { self = Self(text) ?? ObjectExtension(unchecked: 0x6e_6962) }
 
     private init(unchecked characters: UInt64) { self.characters = characters }
 

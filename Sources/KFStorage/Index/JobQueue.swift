@@ -56,8 +56,10 @@ struct JobQueue {
             taken += jobs[end].rows
             end += 1
         }
-        let batch = Array(jobs.prefix(end))
-        jobs.removeFirst(end)
+        // Most often all of them, which are then not copied.
+        var batch: [IndexJob] = []
+        if end == jobs.count { swap(&batch, &jobs) } else { batch = Array(jobs.prefix(end)) }
+        if !jobs.isEmpty { jobs.removeFirst(end) }
         rows -= taken
         isDue = !jobs.isEmpty
         if jobs.isEmpty { deadline = .distantFuture }

@@ -16,13 +16,11 @@ final class OwnMark: Sendable {
 
     init(_ lock: FileLock?) { self.lock = lock }
 
-    /// Returns the facts as they are written: with the mark only if the image was made here. The caller holds the write
+    /// Returns the store as it is written: with the mark only if the image was made here. The caller holds the write
     /// lock.
-    func marked(_ facts: EntryFacts, of key: EntryKey) -> EntryFacts {
-        if key.isOriginal { return facts }
-        var facts = facts
-        facts.freshness = lines(facts.freshness, isMadeHere: facts.isMadeHere)
-        return facts
+    func marked(_ put: Store.Put) -> Store.Put {
+        if put.key.isOriginal { return put }
+        return put.with(freshness: lines(put.facts.freshness, isMadeHere: put.facts.isMadeHere))
     }
 
     /// Returns the renewal of an entry, which keeps or lacks the mark as the entry does.

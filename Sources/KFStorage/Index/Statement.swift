@@ -125,6 +125,35 @@ struct Statement {
     private func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
 }
 
+/// Texts that a statement reads where they are while it runs. SQLite would copy each of them, with an allocation.
+///
+/// The statement must be reset, or its parameters bound anew, before the texts are removed.
+struct BoundTexts: ~Copyable {
+    /// Longer texts are copied by SQLite.
+    private static let room = 8192
+
+    private let start = UnsafeMutableRawPointer.allocate(byteCount: Self.room, alignment: 8)
+    private var used = 0
+
+    deinit { start.deallocate() }
+
+    mutating func removeAll() { used = 0 }
+
+    mutating func bind(_ text: String?, to statement: Statement, at index: Int32) {
+        guard var text else { return Optional<Int64>.none.bind(to: statement, at: index) }
+        let place = start + used
+        let isHere = text.withUTF8 { text in
+            guard text.count <= Self.room - used, let source = text.baseAddress else { return false }
+            place.copyMemory(from: source, byteCount: text.count)
+            sqlite3_bind_text(
+                statement.handle, index, place.assumingMemoryBound(to: CChar.self), Int32(text.count), nil)
+            used += text.count
+            return true
+        }
+        if !isHere { text.bind(to: statement, at: index) }
+    }
+}
+
 /// A value of a statement's parameter.
 protocol Bindable {
     func bind(to statement: Statement, at index: Int32)

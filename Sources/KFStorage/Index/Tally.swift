@@ -36,12 +36,30 @@ struct Tally: Equatable {
 
     /// Adds an entry (`count` is 1) or subtracts one (`count` is -1).
     mutating func add(_ entry: Facts, count: Int64) {
+        add(entry, count: count, bytes: count.multiplied(saturating: entry.size))
+    }
+
+    /// Adds new entries and their expiries. Neighbours with the same labels and hours, as most are, are summed first,
+    /// because each sum is found by a hash.
+    mutating func add(_ rows: [EntryRow]) {
+        var rest = rows[...]
+        while let first = rest.first {
+            let same = rest.prefix { $0.isCounted(with: first) }
+            var bytes: Int64 = 0
+            for row in same { bytes = bytes.adding(saturating: row.entry.object.size) }
+            add(first.facts, count: Int64(same.count), bytes: bytes)
+            addExpiry(first.entry.expires.milliseconds, count: Int64(same.count))
+            rest = rest.dropFirst(same.count)
+        }
+    }
+
+    private mutating func add(_ entry: Facts, count: Int64, bytes: Int64) {
         entries += count
         if entry.isVariant { variants += count }
-        bytes = bytes.adding(saturating: count.multiplied(saturating: entry.size))
-        hosts[entry.host, default: Share()].add(entry.size, count)
-        formats[entry.format, default: Share()].add(entry.size, count)
-        ages[entry.created / Self.hour, default: Share()].add(entry.size, count)
+        self.bytes = self.bytes.adding(saturating: bytes)
+        hosts[entry.host, default: Share()].add(bytes, count)
+        formats[entry.format, default: Share()].add(bytes, count)
+        ages[entry.created / Self.hour, default: Share()].add(bytes, count)
     }
 
     mutating func addObject(size: Int64, count: Int64) {
@@ -53,8 +71,8 @@ struct Tally: Equatable {
 }
 
 extension Tally.Share {
-    fileprivate mutating func add(_ size: Int64, _ count: Int64) {
+    fileprivate mutating func add(_ bytes: Int64, _ count: Int64) {
         entries += count
-        bytes = bytes.adding(saturating: count.multiplied(saturating: size))
+        self.bytes = self.bytes.adding(saturating: bytes)
     }
 }

@@ -38,7 +38,7 @@ struct DiskStorageFixture {
 
 extension Store {
     static func store(_ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts) -> Store {
-        .put(Put(.staged(staged), key, facts))
+        .put(Put(staged, key, facts))
     }
 }
 
