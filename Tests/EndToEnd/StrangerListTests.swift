@@ -118,7 +118,7 @@ extension EndToEnd {
             let result = try await kf.run(
                 ["prefetch", "-q", "\(bomb.name).gz", "--failures", "f"], timeout: .seconds(120))
             #expect(result.status <= 1, "\(result.status)")
-            let growth = (result.peakMemory - small.peakMemory) >> 20
+            let growth = result.growth(over: small) >> 20
             #expect(growth < bomb.megabytes, "\(bomb.name): \(growth) MiB more than for one line")
         }
     }

@@ -8,7 +8,7 @@ package struct CommandResult: Sendable, CustomStringConvertible {
     package let standardOutput: Data
     package let standardError: Data
     package let wall: Duration
-    /// The most memory that it held, in bytes.
+    /// The most memory that it held, in bytes; at least that which the process of the tests had held when it started it.
     package let peakMemory: Int
 
     package init(
@@ -20,6 +20,14 @@ package struct CommandResult: Sendable, CustomStringConvertible {
         self.standardError = standardError
         self.wall = wall
         self.peakMemory = peakMemory
+    }
+
+    /// The memory that it held beyond another run of the program, in bytes. What the process of the tests holds is not counted.
+    package func growth(over other: CommandResult) -> Int {
+        var own = rusage()
+        // Of this process; the constant is of another type.
+        getrusage(__rusage_who_t(0), &own)
+        return peakMemory - max(other.peakMemory, own.ru_maxrss * 1024)
     }
 
     package var output: String { String(decoding: standardOutput, as: UTF8.self) }
