@@ -65,8 +65,8 @@ extension ImageJob {
         case .absent(let isDamaged):
             state.withLock { $0.replacesInRemote = isDamaged }
             missed(&turn)
-        case .imported(let members):
-            state.withLock { $0.membersInRemote = members }
+        case .imported(let members, let isDamaged):
+            state.withLock { ($0.membersInRemote, $0.replacesInRemote) = (members, isDamaged) }
             lookAgain()
         case .refused(let error, let response, let flight, let isPersonal):
             var failure = failed(error)

@@ -116,7 +116,7 @@ extension ImageJob {
             serveWhileRevalidating(stale, .success(asking.after(stale)), &turn)
         case .ask(let found, _):
             var stale = found
-            if stale == nil { stale = try staleVariant() }
+            if stale == nil { stale = try staleFile(of: variants) }
             if let stale { stale.cache.noteHit(stale) }
             if enter(.fetching(asking.after(stale))) { turn.jobs.append(self) }
         case .serveStale, .fail: try serveWithoutRequest(decision, &turn)

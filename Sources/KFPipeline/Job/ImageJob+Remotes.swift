@@ -44,6 +44,9 @@ extension ImageJob {
     func missed(_ turn: inout Turn) {
         let retrieval = self.retrieval
         guard retrieval.options.onlyFromCache else { return turn.jobs.append(self) }
+        if makesVariants, let stale = asking.stale {
+            return serveVariants(stale, retrieval.absence(stale.entry, now: retrieval.now))
+        }
         do throws(KingfisherError) {
             let decision = retrieval.withoutRequest(asking.stale, retrieval.now)
             try serveWithoutRequest(decision, &turn)
@@ -136,7 +139,7 @@ extension Retrieval {
     }
 
     /// Returns the entry of a remote to use: the image itself, if it was made from the original that the remote has, or the
-    /// original. `entries` correspond to `keysOnDisk`. An expired original is of use if its source can confirm it.
+    /// original. `entries` are those of `keysOnDisk`, or only that of the original. An expired original is of use if its source can confirm it.
     package func choice(of entries: [RemoteEntry?]) -> (entry: RemoteEntry, key: EntryKey, isStale: Bool)? {
         let now = self.now
         if entries.count == 2, let image = entries[0], !isExpired(image, at: now), let source = image.original,
@@ -169,7 +172,10 @@ extension Retrieval {
 
     /// Whether both ask the remotes for the same on equal terms.
     func asksRemotes(like other: Retrieval) -> Bool {
-        target == other.target && original == other.original && cache === other.cache && originals === other.originals
+        target == other.target && original == other.original && pin == other.pin && cache === other.cache
+            && originals === other.originals
+            && options.onlyFromCache == other.options.onlyFromCache
+            && options.cacheMemoryOnly == other.options.cacheMemoryOnly
             && box.inspector == other.box.inspector && needsProof == other.needsProof
             && options.request.maxBytes == other.options.request.maxBytes && selectingHeaders == other.selectingHeaders
     }

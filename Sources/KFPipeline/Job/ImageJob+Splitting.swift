@@ -82,7 +82,7 @@ extension ImageJob: ImageRecipient {
     func split(_ bodies: [EntryKey: Body], _ answer: Answer, _ turn: inout Turn) {
         guard case .together(let asked, let areStale) = wanted else { return }
         let variants = self.variants
-        var split = Split(variants.count)
+        var (split, asking) = (Split(variants.count), self.asking)
         func add(_ places: [Int], _ wanted: Wanted, _ retrieval: Retrieval, asked: Retrieval) {
             split.add(places) { number in
                 let part = ImageJob(manager, asked, wanted, for: self, number: number, asking: asking, served: served)
@@ -103,6 +103,11 @@ extension ImageJob: ImageRecipient {
             }
         }
         if !others.isEmpty {
+            // An expired image that a remote has, fresh, says nothing of the others.
+            let mine = others.map { variants[$0] }
+            if let stale = asking.stale, !([retrieval] + mine).contains(where: { $0.target == stale.entry.key }) {
+                asking.stale = bestEffort { try staleFile(of: mine) } ?? nil
+            }
             add(others, .together(others.map { asked[$0] }, areStale: areStale), retrieval, asked: self.asked)
         }
         guard enter(.split(split)) else { return }
@@ -111,16 +116,7 @@ extension ImageJob: ImageRecipient {
 
     /// Takes the ends of parts. The last one ends the job.
     package func ended(_ parts: [EndedImage]) {
-        for image in parts { inherit(from: image.job) }
-        let results = state.withLock { state -> [Result<RetrieveImageResult, KingfisherError>] in
-            guard case .split(var split) = state.stage else { return [] }
-            for image in parts { split.note(image) }
-            state.stage = .split(split)
-            if split.results.contains(where: { $0 == nil }) { return [] }
-            state.results = split.results.compactMap { $0 }
-            return state.results
-        }
-        if let first = results.first { Turn.run { $0.end(self, first) } }
+        if let first = note(parts).first { Turn.run { $0.end(self, first) } }
     }
 }
 

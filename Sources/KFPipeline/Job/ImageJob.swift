@@ -32,7 +32,7 @@ package final class ImageJob: WorkWaiter {
     }
 
     struct State: Sendable {
-        var stage = Stage.looking
+        fileprivate(set) var stage = Stage.looking
         fileprivate var wait = Wait.nothing
         /// Whether the recipient has been notified.
         fileprivate(set) var isDelivered = false
@@ -124,8 +124,8 @@ package final class ImageJob: WorkWaiter {
         if case .together = wanted { true } else { false }
     }
 
-    /// The first of them that is on the disk, expired; its original is not. Blocks.
-    func staleVariant() throws(KingfisherError) -> FoundFile? {
+    /// The first of these variants that is on the disk, expired; its original is not. Blocks.
+    func staleFile(of variants: [Retrieval]) throws(KingfisherError) -> FoundFile? {
         guard case .together(_, areStale: true) = wanted else { return nil }
         for variant in variants {
             if let found = try variant.ownFile() { return found }
@@ -195,6 +195,18 @@ package final class ImageJob: WorkWaiter {
             if !early { state.stage = .ended }
             defer { state.isDelivered = true }
             return !state.isDelivered
+        }
+    }
+
+    /// Notes the ends of parts. Returns the results of all parts after the last end.
+    func note(_ parts: [EndedImage]) -> [Result<RetrieveImageResult, KingfisherError>] {
+        for image in parts { inherit(from: image.job) }
+        return state.withLock { state in
+            guard case .split(var split) = state.stage else { return [] }
+            for image in parts { split.note(image) }
+            state.stage = .split(split)
+            if !split.results.contains(where: { $0 == nil }) { state.results = split.results.compactMap { $0 } }
+            return state.results
         }
     }
 

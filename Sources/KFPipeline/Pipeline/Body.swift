@@ -272,6 +272,6 @@ final class Body: Sendable {
             return (content.work, content.makings)
         }
         for making in makings { making.table.end(making) }
-        if let work { work.table.end(work) }
+        work?.stored()
     }
 }

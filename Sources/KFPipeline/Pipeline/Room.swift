@@ -16,7 +16,7 @@ final class Room: Sendable {
         var isFull = false {
             didSet { if isFull != oldValue { fullness(isFull) } }
         }
-        var waiting: [(work: any StoreWork, bytes: Int64)] = []
+        var waiting: [(work: any StoreWork, bytes: Int64, count: Int)] = []
 
         mutating func add(_ bytes: Int64, _ count: Int) {
             self.bytes += bytes
@@ -41,7 +41,7 @@ final class Room: Sendable {
             var admitted: [any StoreWork] = []
             while !content.isFull, admitted.count < content.waiting.count {
                 let next = content.waiting[admitted.count]
-                content.add(next.bytes, 1)
+                content.add(next.bytes, next.count)
                 admitted.append(next.work)
             }
             content.waiting.removeFirst(admitted.count)
@@ -50,11 +50,11 @@ final class Room: Sendable {
         StoreWorkers.shared.add(admitted)
     }
 
-    /// Reserves room for a body. Returns false if there is none; the work is then added to the workers when there is, and has
+    /// Reserves room for bodies. Returns false if there is none; the work is then added to the workers when there is, and has
     /// the room.
-    func reserve(_ bytes: Int64, for work: any StoreWork) -> Bool {
+    func reserve(_ bytes: Int64, count: Int = 1, for work: any StoreWork) -> Bool {
         content.withLock { content in
-            if content.isFull { content.waiting.append((work, bytes)) } else { content.add(bytes, 1) }
+            if content.isFull { content.waiting.append((work, bytes, count)) } else { content.add(bytes, count) }
             return content.waiting.isEmpty
         }
     }

@@ -27,6 +27,8 @@ protocol SharedWork: StoreWork {
     var requests: Int { get }
     /// Called when no waiter is left before the answer.
     func abandon()
+    /// Called when all that came of a body which the work has brought is stored.
+    func stored()
     /// Called when the highest priority of the waiters has changed.
     func change(priority: Float)
 }
@@ -36,6 +38,7 @@ extension SharedWork {
     var isRunning: Bool { false }
     var requests: Int { 1 }
     func abandon() {}
+    func stored() { table.end(self) }
     func change(priority: Float) {}
 }
 
@@ -265,7 +268,7 @@ enum Answer: Sendable {
     case absent(isDamaged: Bool)
     /// A remote had an expired original, which the disk cache has now. The members of its entry that kf does not know stay in
     /// the entry that replaces it.
-    case imported([StrictJSON.Member])
+    case imported([StrictJSON.Member], isDamaged: Bool)
     /// A status without an image, or an image that was left out. A personal answer belongs to this caller alone. The flight
     /// keeps other processes from requesting the key.
     indirect case refused(KingfisherError, ResponseFacts, FlightHold?, isPersonal: Bool)

@@ -5,7 +5,7 @@ import KFStorage
 import KFTerms
 import Synchronization
 
-/// An object of a remote that is read for one image: the image itself or its original. A class, because an entry is wide.
+/// An object of a remote that is read: an image, or the original of one or several. A class, because an entry is wide.
 final class RemoteObject: Sendable {
     typealias Content = (object: RemoteObject, bytes: PendingBytes, findings: ImageInspector.Findings)
 

@@ -37,8 +37,8 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         /// A stale original, for the case that no remote has a fresh image.
         var stale: RemoteObject?
         var tries = 0
-        /// The part of the objects that may be in memory, for which room is taken.
-        var room: Int64?
+        /// The room that is taken: for the part of the objects that may be in memory, and their number.
+        var room: (bytes: Int64, count: Int)?
         /// Whether an entry or object of the first remote was not what it should be, so that an upload replaces it.
         var isDamaged = false
         /// The error of the disk cache, which ends the read.
@@ -50,22 +50,35 @@ final class RemoteRead: SharedWork, RemoteWaiter {
     /// The retrieval of the only image, or of the original of several.
     private let retrieval: Retrieval
     private let images: [EntryKey]
-    /// Whether an image is the unprocessed original.
+    /// Whether an image is the unprocessed original, or can only be made from it.
     private let needsOriginal: Bool
     private let usesStale: Bool
     private let search: Mutex<Search>
+    /// The number of bodies that are not stored yet.
+    private let unstored = Atomic(0)
 
     init(_ job: ImageJob, _ tier: RemoteTier) {
         (table, self.tier, retrieval, usesStale) = (job.downloader.work, tier, job.retrieval, job.asking.stale == nil)
         let wanted = job.makesVariants ? job.variants : [retrieval]
-        let processed = wanted.filter { $0.target != $0.original }
-        (images, needsOriginal) = (processed.map(\.target), processed.count < wanted.count)
+        var processed: [Retrieval] = []
+        // Nothing proves what a remote has made an image from.
+        for image in wanted where image.target != image.original && !retrieval.needsProof {
+            if !processed.contains(where: { $0.target == image.target }) { processed.append(image) }
+        }
+        images = processed.map(\.target)
+        needsOriginal = retrieval.needsProof || wanted.contains { $0.target == $0.original }
         search = Mutex(Search(remotes: tier.remotes[...], missing: processed))
     }
 
-    deinit { if let room = search.withLock({ $0.room }) { tier.room.change(bytes: -room, count: -1) } }
+    deinit {
+        if let room = search.withLock({ $0.room }) { tier.room.change(bytes: -room.bytes, count: -room.count) }
+    }
 
     var key: WorkKey { .remote(self) }
+
+    func stored() {
+        if unstored.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { table.end(self) }
+    }
 
     func abandon() { for remote in tier.remotes { remote.giveUp(for: self) } }
 
@@ -103,7 +116,8 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         case .entries(let names, let remote): arrived(entries, names, answers, of: remote, &turn)
         case .room(let objects): read(objects, &turn)
         case .objects(let objects): arrived(objects, answers, &turn)
-        case .imported(let members): end(.imported(members), &turn)
+        case .imported(let members):
+            end(.imported(members, isDamaged: search.withLock { $0.isDamaged }), &turn)
         }
     }
 
@@ -191,9 +205,10 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         }
         if let found, !found.isStale {
             search.withLock { $0.original = found }
-        } else if needsOriginal || objects.count < images.count {
+        } else {
             search.withLock { $0.stale = $0.stale ?? found }
-            if hasFailed, triesAgain() { search.withLock { $0.remotes = [remote] + $0.remotes } }
+            let isComplete = !needsOriginal && objects.count == images.count
+            if hasFailed, !isComplete, triesAgain() { search.withLock { $0.remotes = [remote] + $0.remotes } }
         }
         return objects
     }
@@ -212,12 +227,12 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         let share = objects.reduce(0) { $0 + min($1.entry?.size ?? .max, Int64(ArrivingBody.memoryLimit)) }
         let hasRoom = search.withLock { search in
             search.step = .room(objects)
-            defer { search.room = (search.room ?? 0) + share }
+            defer { search.room = ((search.room?.bytes ?? 0) + share, (search.room?.count ?? 0) + objects.count) }
             return search.room != nil
         }
         // A read that waited for more while it holds some could wait for ever.
-        if hasRoom { tier.room.change(bytes: share, count: 0) }
-        if hasRoom || tier.room.reserve(share, for: self) { read(objects, &turn) }
+        if hasRoom { tier.room.change(bytes: share, count: objects.count) }
+        if hasRoom || tier.room.reserve(share, count: objects.count, for: self) { read(objects, &turn) }
     }
 
     /// Reads objects from the disk cache if it has them, else from the remote.
@@ -266,7 +281,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             tier.log.count(\.hits)
             search.withLock { search in
                 search.found.append(content)
-                search.missing.removeAll { $0 === object.retrieval }
+                search.missing.removeAll { $0.target == object.key }
             }
         } catch {
             guard error.isCacheFailure else { return false }
@@ -284,7 +299,12 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         if let last = found.last, last.object.isStale { return importStale(last, &turn) }
         let hasOriginal = found.contains { $0.object.retrieval === retrieval }
         if hasOriginal || missing.isEmpty && !needsOriginal { return end(nil, &turn) }
-        if let original { reserve([original], &turn) } else { askNext(&turn) }
+        // A remote that rests or refuses by now is asked for no more.
+        if let original, tier.presentProblem == nil, !original.remote.isDown {
+            reserve([original], &turn)
+        } else {
+            askNext(&turn)
+        }
     }
 
     private func noteDamage(_ what: String, _ kind: CacheLayerRequest.Kind, _ name: String, _ remote: Remote) {
@@ -311,7 +331,10 @@ final class RemoteRead: SharedWork, RemoteWaiter {
 
     /// Ends with what was found. `answer` counts where that is neither the original nor the only image.
     private func end(_ answer: Answer? = nil, _ turn: inout Turn) {
-        let (found, isDamaged) = search.withLock { ($0.found.filter { !$0.object.isStale }, $0.isDamaged) }
+        let (found, isDamaged) = search.withLock { search in
+            defer { search.found = [] }
+            return (search.found.filter { !$0.object.isStale }, search.isDamaged)
+        }
         let bodies = found.map { content in
             Body(
                 content.bytes, content.findings, of: self, entry: content.object.entry,
@@ -322,6 +345,7 @@ final class RemoteRead: SharedWork, RemoteWaiter {
             if object.retrieval === retrieval { answer = .body(body) } else { images[object.key] = body }
         }
         if !images.isEmpty { answer = .images(images, others: answer) }
+        unstored.store(bodies.count, ordering: .relaxed)
         table.deliver(answer, of: self, stays: !bodies.isEmpty, &turn)
         for body in bodies { body.release() }
     }

@@ -30,9 +30,9 @@ struct RemoteVariantTests {
     }
 
     private func get(
-        _ machine: RemoteFixture, _ change: (inout KingfisherOptions) -> Void = { _ in }
+        _ machine: RemoteFixture, _ chains: [String]? = nil, _ change: (inout KingfisherOptions) -> Void = { _ in }
     ) async throws -> [Result<RetrieveImageResult, KingfisherError>] {
-        let forms = chains.map { chain in
+        let forms = (chains ?? self.chains).map { chain in
             ManagerFixture.options {
                 $0.processor = CountingProcessor(chain)
                 change(&$0)
@@ -42,9 +42,9 @@ struct RemoteVariantTests {
     }
 
     private func ways(
-        _ machine: RemoteFixture, _ change: (inout KingfisherOptions) -> Void = { _ in }
+        _ machine: RemoteFixture, _ chains: [String]? = nil, _ change: (inout KingfisherOptions) -> Void = { _ in }
     ) async throws -> [RetrievalWay] {
-        try await get(machine, change).map { try $0.get().way }
+        try await get(machine, chains, change).map { try $0.get().way }
     }
 
     @Test("Three variants read four entries of a remote", arguments: ["", "a", "ac", "abc"], [true, false])
@@ -124,7 +124,7 @@ struct RemoteVariantTests {
         let results = try await get(reader) { $0.expectedHash = pin }.map { try $0.get() }
         #expect(results.allSatisfy { $0.way == (hasEntry ? .remote : .pinned) })
         for result in results { #expect(try await result.data() != made) }
-        #expect(layer.count("read ac") == 4 && layer.count("read cas") == 1)
+        #expect(layer.count("read ac") == 1 && layer.count("read cas") == 1)
     }
 
     @Test("A damaged object is made anew from the original", arguments: ["remote", "other", "origin"])
@@ -249,5 +249,62 @@ struct RemoteVariantTests {
         let results = try await several.value.map { try $0.get() }
         #expect(try await results[0].data() == picture)
         #expect(try await results[1].data() == made)
+    }
+
+    @Test("Equal variants are read once")
+    func equal() async throws {
+        try put("a")
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
+        #expect(try await ways(reader, ["a", "a"]) == [.remote, .remote])
+        #expect(layer.log == ["read ac", "read ac", "read cas"])
+    }
+
+    @Test("A remote that refuses objects is asked for no more", arguments: [1, 3])
+    func refused(count: Int) async throws {
+        try put("a", "b", "c")
+        try layer.put(picture)
+        layer.answer("read cas", .refused("it wants a password"))
+        let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
+        #expect(try await ways(reader, Array(chains.prefix(count))).allSatisfy { $0 == .fetched })
+        #expect(layer.count("read cas") == count && reader.transport.requests.count == 1)
+    }
+
+    @Test("A damaged object beside an expired original leads to a conditional request")
+    func damagedBesideExpired() async throws {
+        try put("a", "b", "c")
+        try layer.put(picture) {
+            $0.expires = Timestamp(milliseconds: 1_699_999_999_999)
+            $0.etag = "\"1\""
+        }
+        let entry = try #require(layer.entry(EntryKey(key: RemoteFixture.url, identifier: "a")))
+        layer.blobs["cas/\(entry.object.hex.prefix(2))/\(entry.object.hex)"] = nil
+        let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
+        #expect(try await ways(reader) { $0.cacheOriginalImage = true } == [.revalidated, .revalidated, .revalidated])
+        #expect(reader.transport.requests.map(\.isConditional) == [true])
+    }
+
+    @Test("Without requests expired variants serve, whatever remotes have", arguments: [false, true])
+    func onlyFromCache(hasRemote: Bool) async throws {
+        let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
+        let change = { (options: inout KingfisherOptions) in
+            options.diskCacheExpiration = .seconds(10)
+            options.staleIfError = .seconds(60)
+            options.onlyFromCache = true
+        }
+        _ = try await ways(reader, hasRemote ? ["a"] : ["a", "b"]) {
+            change(&$0)
+            $0.onlyFromCache = false
+        }
+        reader.fixture.advance(seconds: 11)
+        let requests = reader.transport.requests.count
+        if hasRemote { try put("a") }
+        let results = try await get(reader, ["a", "b"], change)
+        #expect(try results[0].get().way == (hasRemote ? .remote : .stale))
+        if hasRemote {
+            #expect(throws: KingfisherError.self) { try results[1].get() }
+        } else {
+            #expect(try results[1].get().way == .stale)
+        }
+        #expect(reader.transport.requests.count == requests)
     }
 }
