@@ -5,9 +5,10 @@ import KFSystem
 extension DiskStorage {
     /// Creates a file to write an object into. Without `hashes`, all its bytes must be written at once, with their hash.
     package func stage(hashes: Bool = true) throws(StorageError) -> StagedObject {
-        guard !isReadOnly else { throw .readOnly(path: path) }
-        return try remaking { () throws(StorageError) in
-            let directory = directory
+        try remaking { () throws(StorageError) in
+            let session = session
+            let directory = session.directory
+            guard !session.isReadOnly else { throw .readOnly(path: directory.root) }
             return try directory.restoring { () throws(StorageError) in try StagedObject(directory, hashes: hashes) }
         }
     }
@@ -25,7 +26,7 @@ extension DiskStorage {
     /// They are written to `tmp` unless an object has their hash and their length. The store then only links it, and
     /// writes the bytes if the object is not whole. On a full disk, a cache above its limit evicts first.
     package func prepare(
-        _ bytes: [UInt8], _ digest: Digest?, _ key: EntryKey, _ facts: EntryFacts
+        _ bytes: [UInt8], _ digest: Digest?, _ key: EntryKey, _ facts: consuming EntryFacts
     ) throws(StorageError) -> Store {
         let digest = digest ?? bytes.withUnsafeBytes(SHA256.hash)
         let object = StoredObject(
@@ -38,18 +39,20 @@ extension DiskStorage {
             return .put(Store.Put(bytes, digest, key, facts))
         }
         let evictions = evictionCount
+        let staged: StagedObject
         do throws(StorageError) {
-            return .put(Store.Put(try stage(bytes, digest), key, facts))
+            staged = try stage(bytes, digest)
         } catch let error where error.isDiskFull {
             guard try makeRoom(since: evictions) else { throw error }
-            return .put(Store.Put(try stage(bytes, digest), key, facts))
+            staged = try stage(bytes, digest)
         }
+        return .put(Store.Put(staged, [], digest, object.size, key, facts))
     }
 
     /// Prepares a finished file to be stored under a key. Waits until a body that was written in parts is on the disk,
     /// if `synchronizes` is set. Blocks.
     package func prepare(
-        _ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts
+        _ staged: StagedObject, _ key: EntryKey, _ facts: consuming EntryFacts
     ) throws(StorageError) -> Store {
         if configuration.synchronizes { try staged.synchronize() }
         return .put(Store.Put(staged, key, facts))

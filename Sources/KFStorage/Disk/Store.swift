@@ -26,26 +26,29 @@ package enum Store: Sendable {
         let key: EntryKey
         let facts: EntryFacts
 
-        private init(
+        init(
             _ staged: StagedObject?, _ bytes: [UInt8], _ digest: Digest?, _ size: Int64, _ key: EntryKey,
-            _ facts: EntryFacts
+            _ facts: consuming EntryFacts
         ) {
-            (self.staged, self.bytes, self.digest, self.size) = (staged, bytes, digest, size)
-            (self.key, self.facts) = (key, facts)
+            (self.staged, self.bytes, self.digest, self.size, self.key) = (staged, bytes, digest, size, key)
+            self.facts = facts
         }
 
-        convenience init(_ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts) {
+        convenience init(_ staged: StagedObject, _ key: EntryKey, _ facts: consuming EntryFacts) {
             self.init(staged, [], staged.digest, staged.size, key, facts)
         }
 
-        convenience init(_ bytes: [UInt8], _ digest: Digest, _ key: EntryKey, _ facts: EntryFacts) {
+        convenience init(_ bytes: [UInt8], _ digest: Digest, _ key: EntryKey, _ facts: consuming EntryFacts) {
             self.init(nil, bytes, digest, Int64(bytes.count), key, facts)
         }
 
         /// Creates the store of bytes that an entry has.
-        convenience init(_ object: StoredObject, _ key: EntryKey, _ facts: EntryFacts) {
+        convenience init(_ object: StoredObject, _ key: EntryKey, _ facts: consuming EntryFacts) {
             self.init(nil, [], object.digest, object.size, key, facts)
         }
+
+        /// Whether a run can store it: an original without a history, in a file of its own.
+        var isNewOriginal: Bool { staged != nil && key.identifier.isEmpty && facts.past == nil }
 
         /// Returns the same store with other header lines.
         func with(freshness: String?) -> Put {
@@ -69,12 +72,6 @@ package enum Store: Sendable {
 
     /// The file of the bytes; nil if they are in none.
     package var staged: StagedObject? { put?.staged }
-
-    /// The image if a run can store it: an original without a history, in a file of its own.
-    func newImage(at time: Timestamp) -> NewImage? {
-        guard let put, let staged = put.staged, put.key.identifier.isEmpty, put.facts.past == nil else { return nil }
-        return NewImage(put: put, staged: staged, time: time)
-    }
 
     /// The hash of the bytes to store; nil if there are none.
     package var digest: Digest? { put?.digest }
@@ -104,7 +101,6 @@ package enum Store: Sendable {
 /// A store of an image that most likely is new, so that it can be one of a run.
 struct NewImage {
     let put: Store.Put
-    let staged: StagedObject
     let time: Timestamp
 }
 

@@ -28,7 +28,8 @@ struct StoreDesk {
         var objects: [StoredObject] = []
         objects.reserveCapacity(run.count)
         for image in run {
-            objects.append(try image.staged.object(of: image.put))
+            guard let staged = image.put.staged else { break }
+            objects.append(try staged.object(of: image.put))
         }
         objects.removeSubrange(try connection.insert(objects)...)
         for (place, image) in zip(objects.indices, run) {

@@ -127,7 +127,9 @@ final class IndexWriter: Sendable {
 
     /// Commits as many of the jobs as fit into the holding time. Returns the others.
     private func commit(_ batch: ArraySlice<IndexJob>) -> ArraySlice<IndexJob> {
-        let since = batch.lazy.map { $0.since }.min() ?? .now
+        // By places, because a loop over elements would copy each job.
+        var since = ContinuousClock.now
+        for place in batch.indices { since = min(since, batch[place].since) }
         do throws(StorageError) {
             try prepare()
             try enterLock(since: since)
@@ -150,9 +152,9 @@ final class IndexWriter: Sendable {
         session.directory.growReserve(stored: storedSize.load(ordering: .relaxed))
         var outcomes = done.outcomes[...]
         let finished = batch.prefix(done.count)
-        for job in finished {
-            job.finish(outcomes.prefix(job.rows))
-            outcomes = outcomes.dropFirst(job.rows)
+        for place in finished.indices {
+            finished[place].finish(outcomes.prefix(finished[place].rows))
+            outcomes = outcomes.dropFirst(finished[place].rows)
         }
         return batch.dropFirst(finished.count)
     }

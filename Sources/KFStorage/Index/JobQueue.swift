@@ -28,8 +28,8 @@ struct JobQueue {
 
     /// Adds jobs. Returns the time at which to schedule the writer's thread, or nil if it need not be scheduled.
     mutating func add(_ added: [IndexJob], _ company: Company) -> DispatchTime? {
-        jobs += added
-        for job in added { rows += job.rows }
+        if jobs.isEmpty { jobs = added } else { jobs += added }
+        for place in added.indices { rows += added[place].rows }
         if let span = company.span, rows < company.rows {
             deadline = min(deadline, .now() + span)
         } else {
