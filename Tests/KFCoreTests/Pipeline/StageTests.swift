@@ -28,7 +28,7 @@ struct StageTests {
     private static let following: [Name: Set<Name>] = [
         .looking: [.looking, .split, .fetching, .making, .ended],
         .split: [.ended],
-        .fetching: [.looking, .fetching, .making, .storing, .ended],
+        .fetching: [.looking, .split, .fetching, .making, .storing, .ended],
         .making: [.looking, .fetching, .making, .storing, .ended],
         .storing: [.fetching, .making, .ended],
         .ended: [],
