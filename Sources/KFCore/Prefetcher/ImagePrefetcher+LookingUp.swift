@@ -59,20 +59,19 @@ extension ImagePrefetcher {
         var kept = 0
         for index in block.missing.indices {
             let seen = found.images[index * count..<(index + 1) * count]
-            let item = block.missing[index].item
             if let files = seen.freshFiles {
                 if let error = block.missing[index].retrievals[0].refusal(of: files[0].entry.originalMeasures) {
-                    block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
+                    block.ended.append(PrefetchOutcome(item: block.missing[index].item, ending: .failed(error)))
                     continue
                 }
                 if forms[0].value.alsoPrefetchToMemory { await load(block.missing[index]) }
-                block.ended.append(PrefetchOutcome(item: item, ending: .skipped(files)))
+                block.ended.append(PrefetchOutcome(item: block.missing[index].item, ending: .skipped(files)))
                 continue
             }
-            let refusal = block.missing[index].refusal(seen, now: cache.now)
+            let refusal = PrefetchWish.refusal(of: block.missing[index].retrievals, seen, now: cache.now)
             if let refusal, fails {
                 cache.noteMiss()
-                block.ended.append(PrefetchOutcome(item: item, ending: .failed(refusal)))
+                block.ended.append(PrefetchOutcome(item: block.missing[index].item, ending: .failed(refusal)))
                 continue
             }
             if count == 1, refusal == nil, case .absent(let answer)? = seen.first,

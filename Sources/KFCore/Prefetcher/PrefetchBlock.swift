@@ -64,7 +64,9 @@ struct PrefetchWish: Sendable {
 
     /// Returns the remembered refusal of an image that is absent in all of its forms, of which `seen` is what a look-up has
     /// shown; nil if it may be asked for.
-    func refusal(_ seen: ArraySlice<ImageCache.Seen>, now: Timestamp) -> KingfisherError? {
+    static func refusal(
+        of retrievals: [Retrieval], _ seen: ArraySlice<ImageCache.Seen>, now: Timestamp
+    ) -> KingfisherError? {
         guard case .absent(.entry(let answer))? = seen.first, seen.allSatisfy(\.isAbsent),
             let first = retrievals.first, first.cache === first.originals, first.cache.layers.isEmpty
         else { return nil }

@@ -128,7 +128,8 @@ package struct PrefetchDryRun: Sendable {
                             next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .disk, path: file.path,
                             expires: file.entry.expires)
                     case .absent where !retrieval.needsLook && retrieval.answersFresh:
-                        let refusal = wish.refusal(seen[index...index], now: manager.cache.now)
+                        let refusal = PrefetchWish.refusal(
+                            of: wish.retrievals, seen[index...index], now: manager.cache.now)
                         return Form(next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .request)
                     default: return Form(try manager.explain(retrieval))
                     }

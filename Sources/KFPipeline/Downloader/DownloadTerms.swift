@@ -20,6 +20,9 @@ final class DownloadTerms: Sendable {
         transfer = TransferTerms(options)
     }
 
+    /// Returns the request to a URL. Here, because elsewhere the call would copy all options (14 retains).
+    func request(to url: RequestURL) -> PreparedRequest { request.request(to: url) }
+
     /// Returns the digest of a request, which identifies a body that can be resumed.
     func digest(of url: RequestURL) -> Digest { RequestIdentity.digest(url, request) }
 

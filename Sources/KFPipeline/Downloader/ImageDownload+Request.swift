@@ -113,7 +113,7 @@ extension ImageDownload {
 extension ImageDownload: Hashable {
     static func == (a: ImageDownload, b: ImageDownload) -> Bool {
         a === b
-            || a.isShared && b.isShared && a.url.text == b.url.text
+            || a.hash == b.hash && a.isShared && b.isShared && a.url.text == b.url.text
                 && a.retrieval?.originals === b.retrieval?.originals && a.delegate === b.delegate
                 && a.responder === b.responder && a.condition == b.condition && a.isForMirror == b.isForMirror
                 && a.terms.isAlike(b.terms) && a.hasSameRequest(as: b)

@@ -88,8 +88,10 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         store = retrieval.flatMap { BodyStore($0) }
         tally = retrieval?.options.tally
         priority = Atomic(wish.priority.bitPattern)
-        let claim = retrieval.flatMap { FlightClaim($0, commits) }
-        state = Mutex(State(condition: condition, claim: claim, reportsProgress: wish.progress != nil))
+        state = Mutex(
+            State(
+                condition: condition, claim: retrieval.flatMap { FlightClaim($0, commits) },
+                reportsProgress: wish.progress != nil))
     }
 
     deinit { leaveRoom() }
@@ -117,7 +119,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
                 modify(resumes: resumes)
                 return nil
             }
-            known = terms.request.request(to: url)
+            known = terms.request(to: url)
             state.withLock { $0.request = known }
         }
         guard let request = known else { return nil }

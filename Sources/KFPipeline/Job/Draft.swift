@@ -90,6 +90,7 @@ extension ImageEnding {
 
     /// Orders the store of the requested image, if it is another one than the original.
     mutating func keepTarget(_ turn: inout Turn) {
+        guard !retrieval.wantsOriginal, retrieval.keepsTarget else { return }
         let (retrieval, origin, now) = (self.retrieval, self.origin, self.retrieval.now)
         let bytes: PendingBytes?
         let format: ImageFormat
@@ -101,7 +102,7 @@ extension ImageEnding {
         case .file(let file): (bytes, format, pixels) = (nil, file.entry.format, file.entry.object.pixels)
         case .unmade, .failure: return
         }
-        guard !retrieval.wantsOriginal, retrieval.keepsTarget, retrieval.mayStore(origin, now: now) else { return }
+        guard retrieval.mayStore(origin, now: now) else { return }
         expectStore(of: retrieval.target)
         target = body.keep(retrieval.target, in: retrieval.cache, &turn) { () throws(KingfisherError) in
             let source = if case .body = content { body.entry?.original } else { try body.digest() }

@@ -10,16 +10,15 @@ extension ImageJob {
         askRemotes(jobs.filter { !$0.endsAsKnown() }).forEachGroup(of: { $0.downloader }) { jobs in
             let downloads = jobs.compactMap { job -> (download: ImageDownload, waiter: any WorkWaiter)? in
                 if job.isCancelled { return nil }
-                switch job.retrieval.source {
-                case .network(let resource):
-                    let download = ImageDownload(job, resource.downloadURL)
+                let retrieval = job.retrieval
+                if let url = retrieval.url {
+                    let download = ImageDownload(job, url)
                     if job.downloader.rests(job, for: download) { return nil }
                     job.countAttempts(1)
                     return (download, job)
-                case .provider(let provider):
-                    ProviderRead.join(job, provider, &reads)
-                    return nil
                 }
+                if case .provider(let provider) = retrieval.source { ProviderRead.join(job, provider, &reads) }
+                return nil
             }
             jobs[0].downloader.download(downloads)
         }
@@ -79,8 +78,8 @@ extension ImageJob {
 
     /// Ends a job for whose image the run has already asked, unless a cache has it. Returns false for any other.
     private func endsAsKnown() -> Bool {
+        guard let answers = asked.options.answers else { return false }
         let retrieval = self.retrieval
-        guard let answers = retrieval.options.answers else { return false }
         if let error = answers.sourceFailure(of: retrieval) {
             let failure = Failure(error: error, asking: asking)
             Turn.run { giveUp(failure, &$0) }

@@ -40,15 +40,15 @@ extension ImageJob {
         var unknown: [ImageJob] = []
         Turn.run { turn in
             for job in jobs where !job.isCancelled {
-                let retrieval = job.retrieval
                 // No alternative has what the overlay lacks.
-                if let problem = retrieval.options.overlayProblem, case .one = job.wanted {
+                if let problem = job.asked.options.overlayProblem, case .one = job.wanted {
                     turn.end(job, .failure(problem))
                     continue
                 }
                 switch (job.stage, job.wanted) {
                 case (.fetching, _): turn.jobs.append(job)
-                case (_, .one) where !retrieval.isForced:
+                case (_, .one) where !job.asked.isForced:
+                    let retrieval = job.retrieval
                     if let image = retrieval.inMemory {
                         turn.end(job, .success(retrieval.result(image, asked: job.asked)))
                     } else {

@@ -14,7 +14,8 @@ extension ImageJob {
 
     /// Asks the remotes for the images of jobs. Returns the jobs whose sources are to be asked.
     static func askRemotes(_ jobs: [ImageJob]) -> [ImageJob] {
-        guard jobs.contains(where: { $0.retrieval.originals.remotes != nil }) else { return jobs }
+        // Alternatives have the same caches.
+        guard jobs.contains(where: { $0.asked.originals.remotes != nil }) else { return jobs }
         var reads: [RemoteRead] = []
         var works: [any StoreWork] = []
         var others: [ImageJob] = []
@@ -100,9 +101,9 @@ extension ImageJob {
 extension Retrieval {
     /// Whether the image may be shared with other machines: nothing about its request identifies a user.
     var isShareable: Bool {
-        guard case .network(let resource) = source else { return false }
+        guard let url else { return false }
         let request = options.request
-        return resource.downloadURL.credentials == nil && request.isAnonymousButForTrust
+        return url.credentials == nil && request.isAnonymousButForTrust
             && !target.key.contains("#user=")
     }
 

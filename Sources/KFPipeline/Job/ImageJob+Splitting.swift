@@ -131,12 +131,12 @@ extension Retrieval {
             options.diskCacheExpiration == other.options.diskCacheExpiration,
             options.staleIfError == other.options.staleIfError, box.download.isAlike(other.box.download)
         else { return false }
-        guard case .network(let resource) = source else { return true }
+        guard let url else { return true }
         let requests = [options.request, other.options.request]
         if requests.contains(where: { $0.redirectHandler != nil && $0.redirectHandler?.cacheIdentity == nil }) {
             return false
         }
-        let digests = requests.map { RequestIdentity.digest(resource.downloadURL, $0) }
+        let digests = requests.map { RequestIdentity.digest(url, $0) }
         return digests[0] == digests[1]
     }
 }

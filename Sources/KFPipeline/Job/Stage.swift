@@ -47,8 +47,8 @@ package struct Asking: Sendable {
 
     /// The URL of the mirror that is to be asked next; nil if that is the URL of the source.
     func mirror(of retrieval: Retrieval) -> RequestURL? {
-        guard retrieval.box.mirrored != nil, case .network(let resource) = retrieval.source else { return nil }
-        return retrieval.options.request.mirrored(resource.downloadURL).dropFirst(failedMirrors).first
+        guard retrieval.box.mirrored != nil, let url = retrieval.url else { return nil }
+        return retrieval.options.request.mirrored(url).dropFirst(failedMirrors).first
     }
 
     func after(_ stale: FoundFile?) -> Asking {

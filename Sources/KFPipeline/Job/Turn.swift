@@ -66,7 +66,7 @@ struct Turn {
     func isOlder(than span: Duration) -> Bool { first.map { $0.duration(to: .now) > span } ?? false }
 
     /// Adds the end of a job, unless it has already been delivered.
-    mutating func end(_ job: ImageJob, _ result: Result<RetrieveImageResult, KingfisherError>) {
+    mutating func end(_ job: ImageJob, _ result: consuming Result<RetrieveImageResult, KingfisherError>) {
         if job.deliver() { ended.append(EndedImage(job: job, result: result)) }
     }
 
@@ -106,7 +106,8 @@ extension Array {
     func forEachGroup(of owner: (Element) -> AnyObject, _ body: ([Element]) -> Void) {
         var rest = self
         while let first = rest.first.map(owner) {
-            if rest.allSatisfy({ owner($0) === first }) { return body(rest) }
+            // By index: an iterator copies each element.
+            if rest.indices.allSatisfy({ owner(rest[$0]) === first }) { return body(rest) }
             body(rest.filter { owner($0) === first })
             rest.removeAll { owner($0) === first }
         }

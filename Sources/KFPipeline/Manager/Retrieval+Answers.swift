@@ -60,7 +60,7 @@ extension Retrieval {
     /// Returns the facts for the index about a response without an image, or one whose image was left out, as `error` says;
     /// nil if it is not remembered.
     func facts(ofAnswer response: ResponseFacts, _ error: KingfisherError, now: Timestamp) -> EntryFacts? {
-        guard !options.cacheMemoryOnly, case .network(let resource) = source,
+        guard !options.cacheMemoryOnly, let url,
             let (end, isTimed) = error.isLeftOut
                 ? endOfImage(response, now: now) : endOfRemembering(response, now: now)
         else { return nil }
@@ -68,8 +68,8 @@ extension Retrieval {
         var facts = EntryFacts()
         facts.format = ImageCache.answerLabel
         facts.fileExtension = ImageCache.answerLabel
-        facts.host = resource.downloadURL.host
-        facts.url = resource.downloadURL.text == target.key ? nil : resource.downloadURL.text
+        facts.host = url.host
+        facts.url = url.text == target.key ? nil : url.text
         facts.freshness = isTimed ? lines.timed.text : lines.isEmpty ? nil : lines.text
         facts.expiration = .date(end)
         facts.extending = .none

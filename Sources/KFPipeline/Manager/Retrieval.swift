@@ -78,10 +78,14 @@ package final class Retrieval: Sendable {
         }
     }
 
+    /// The URL of the source; nil for a provider. Computed, because few hits need it.
+    var url: RequestURL? {
+        if case .network(let resource) = source { resource.downloadURL } else { nil }
+    }
+
     /// Whether the source is a provider.
     var isLocal: Bool {
-        if case .provider = source { return true }
-        return false
+        if case .provider = source { true } else { false }
     }
 
     /// Whether the original is stored.
@@ -150,8 +154,7 @@ package final class Retrieval: Sendable {
         facts.fileExtension = format.fileExtension
         facts.pixels = pixels
         facts.host = EntryFacts.localHost
-        if case .network(let resource) = source {
-            let url = resource.downloadURL
+        if let url {
             facts.host = url.host
             facts.url = url.text == target.key ? nil : url.text
         } else if target.key.hasPrefix("http"), let url = Self.url(ofKey: target.key) {

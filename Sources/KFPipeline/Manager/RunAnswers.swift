@@ -15,7 +15,7 @@ package final class RunAnswers: Sendable {
 
         init(_ key: EntryKey, _ retrieval: Retrieval) {
             self.key = key.id
-            url = if case .network(let resource) = retrieval.source { resource.downloadURL } else { nil }
+            url = retrieval.url
             pin = retrieval.pin
         }
     }
