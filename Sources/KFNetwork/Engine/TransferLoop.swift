@@ -96,7 +96,7 @@ final class TransferLoop {
             tellRests()
             let isHolding = holdsDeliveries
             if !isHolding { deliver() }
-            multi.wait(milliseconds: !hasSettled && mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
+            multi.wait(milliseconds: !hasSettled && mailbox.sleeps() ? (isHolding ? min(1, pollTime) : pollTime) : 0)
             notes.now = .now
             try multi.act()
             keepRate()

@@ -47,8 +47,10 @@ package enum Store: Sendable {
             self.init(nil, [], object.digest, object.size, key, facts)
         }
 
-        /// Whether a run can store it: an original without a history, in a file of its own.
-        var isNewOriginal: Bool { staged != nil && key.identifier.isEmpty && facts.past == nil }
+        /// Whether a run can store it: an original without a history, in a file of its own, whose bytes are most likely new.
+        var isNewOriginal: Bool {
+            staged != nil && key.identifier.isEmpty && facts.past == nil && !facts.rewrites
+        }
 
         /// Returns the same store with other header lines.
         func with(freshness: String?) -> Put {
@@ -124,11 +126,12 @@ final class Submission: Sendable {
     private let completion: Completion
     private let progress: Mutex<Progress>
 
-    /// Requires at least one group. `completion` is called once, when every store is committed or has failed.
+    /// Requires at least one group, and a group for each store. `completion` is called once, when every store is committed or has failed.
     init(
         _ stores: [Store], groups: [Range<Int>], known: [Store.Outcome?]? = nil, at time: Timestamp,
         completion: @escaping Completion
     ) {
+        precondition(groups.last?.upperBound == stores.count, "each store is in a group")
         (self.stores, self.groups, self.known) = (stores, groups, known)
         self.time = time
         self.completion = completion

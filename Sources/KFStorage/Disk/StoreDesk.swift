@@ -25,13 +25,7 @@ struct StoreDesk {
     func carryOut(
         _ run: ArraySlice<NewImage>, publishing: (StoredObject) -> Void
     ) throws(StorageError) -> [Entry] {
-        var objects: [StoredObject] = []
-        objects.reserveCapacity(run.count)
-        for image in run {
-            guard let staged = image.put.staged else { break }
-            objects.append(try staged.object(of: image.put))
-        }
-        objects.removeSubrange(try connection.insert(objects)...)
+        var objects = try connection.claim(run)
         for (place, image) in zip(objects.indices, run) {
             let claimed = objects[place]
             let object = try publish(image.put, claimed.digest, claimed.fileExtension)

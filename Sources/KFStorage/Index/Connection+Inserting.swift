@@ -26,15 +26,20 @@ extension Connection {
     private static let formatID = Query("SELECT id FROM formats WHERE name = ?1")
     private static let insertFormat = Query("INSERT INTO formats (name) VALUES (?1) RETURNING id")
 
-    /// Inserts objects, each with one reference, until the row of one is taken. Returns the number of those that it
+    /// Inserts the objects of new images, each with one reference, until the row of one is taken. Returns those that it
     /// inserted.
-    func insert(_ objects: [StoredObject]) throws(StorageError) -> Int {
+    func claim(_ images: ArraySlice<NewImage>) throws(StorageError) -> [StoredObject] {
         let insert = try statement(Self.insertObject)
         defer { insert.reset() }
-        for (place, object) in objects.enumerated() {
-            guard try self.insert(object, row: EntryKey.place(object.digest), insert) else { return place }
+        var objects: [StoredObject] = []
+        objects.reserveCapacity(images.count)
+        for image in images {
+            guard let object = try image.put.staged?.object(of: image.put),
+                try self.insert(object, row: EntryKey.place(object.digest), insert)
+            else { break }
+            objects.append(object)
         }
-        return objects.count
+        return objects
     }
 
     /// Inserts an object with one reference unless its row is taken; returns whether it did.

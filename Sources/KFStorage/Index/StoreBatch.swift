@@ -6,8 +6,9 @@
 struct StoreBatch {
     /// The time for which a batch may hold the lock.
     private static let holding: Duration = .milliseconds(10)
-    /// The lengths of the first run and of the longest. Each run is twice as long as the one before, so that a slow disk
-    /// does not hold the lock for long.
+    /// The lengths of the first run and of the longest. The clock is read after a run, and each run is twice as long as the
+    /// one before, so that a slow disk does not hold the lock for long. Where a file may take milliseconds, a run is one
+    /// store.
     private static let runs = (first: 8, longest: 64)
 
     private let session: IndexSession
@@ -18,6 +19,8 @@ struct StoreBatch {
     private var run: [NewImage] = []
     /// The objects whose files must be removed if their rows are not committed.
     private var published: [StoredObject] = []
+    /// Whether a run or a store has been carried out since the clock was read.
+    private var hasWorked = false
     /// Whether a failed store has left rows behind, so that the transaction must be rolled back.
     private var isSpoilt = false
 
@@ -28,8 +31,8 @@ struct StoreBatch {
     /// Commits jobs so that the failure of a store undoes only that store. `sized` receives the bytes of all objects.
     ///
     /// Stores rarely fail, so the first attempt uses no savepoints: for each, SQLite would copy the pages that the last
-    /// one changed. If a store fails after changing rows, the batch is rolled back and repeated store by store, with
-    /// savepoints.
+    /// one changed. If a store fails after changing rows, the batch is rolled back and repeated as far as it had come,
+    /// store by store, with savepoints.
     mutating func commit(
         _ jobs: ArraySlice<IndexJob>, _ connection: Connection, sized: (Int64) -> Void
     ) throws(StorageError) {
@@ -39,7 +42,7 @@ struct StoreBatch {
             } catch {
                 guard isSpoilt else { throw error }
             }
-            try carryOut(jobs, connection, isCareful: true, sized)
+            try carryOut(jobs.prefix(count + 1), connection, isCareful: true, sized)
         } catch {
             undo()
             throw error
@@ -52,20 +55,28 @@ struct StoreBatch {
         let start = ContinuousClock.now
         let desk = StoreDesk(
             connection: connection, directory: session.directory, synchronizes: synchronizes, mark: session.mark)
+        let (isSlow, before) = (synchronizes || session.directory.isOnNetwork, published.count)
         (outcomes, count, run) = ([], 0, [])
         outcomes.reserveCapacity(jobs.count)
-        var longest = Self.runs.first
+        var longest = isSlow ? 1 : Self.runs.first
         try connection.transaction { () throws(StorageError) in
             // By places, because a loop over elements would copy each job.
             for place in jobs.indices {
                 try add(jobs[place].work, desk, isCareful: isCareful)
                 count += 1
-                guard run.isEmpty || run.count >= longest else { continue }
-                if !run.isEmpty { longest = min(2 * longest, Self.runs.longest) }
-                try endRun(desk)
+                if run.count >= longest {
+                    try endRun(desk)
+                    if !isSlow { longest = min(2 * longest, Self.runs.longest) }
+                }
+                guard hasWorked, !isCareful else { continue }
+                hasWorked = false
                 if start.duration(to: .now) > Self.holding { break }
             }
             try endRun(desk)
+            // Those of the first attempt whose stores have failed now.
+            for object in published[..<before] where try connection.object(object.digest) == nil {
+                session.directory.objects.remove(object)
+            }
             sized(try connection.storedSize())
         }
     }
@@ -93,6 +104,7 @@ struct StoreBatch {
     /// Carries out the stores of the run. One whose bytes are in the cache already is carried out alone.
     private mutating func endRun(_ desk: StoreDesk) throws(StorageError) {
         guard !run.isEmpty else { return }
+        hasWorked = true
         var rest = run[...]
         run.removeAll(keepingCapacity: true)
         do throws(StorageError) {
@@ -114,6 +126,7 @@ struct StoreBatch {
     private mutating func carryOut(
         _ work: IndexJob.Work, _ place: Int, _ desk: StoreDesk, isCareful: Bool
     ) throws(StorageError) {
+        hasWorked = true
         let (connection, start) = (desk.connection, published.count)
         let changes = connection.changes
         let outcome: Store.Outcome
