@@ -146,7 +146,7 @@ struct BoundTexts: ~Copyable {
             guard text.count <= Self.room - used, let source = text.baseAddress else { return false }
             place.copyMemory(from: source, byteCount: text.count)
             sqlite3_bind_text(
-                statement.handle, index, place.assumingMemoryBound(to: CChar.self), Int32(text.count), nil)
+                statement.handle, index, place.assumingMemoryBound(to: CChar.self), Int32(clamping: text.count), nil)
             used += text.count
             return true
         }
@@ -175,7 +175,7 @@ extension ObjectExtension: Bindable {
         withUnsafeTemporaryAllocation(byteCount: Self.longest, alignment: 8) { bytes in
             let count = write(to: bytes.baseAddress!)
             let text = bytes.baseAddress!.assumingMemoryBound(to: CChar.self)
-            sqlite3_bind_text(statement.handle, index, text, Int32(count), Statement.copied)
+            sqlite3_bind_text(statement.handle, index, text, Int32(clamping: count), Statement.copied)
         }
     }
 }
