@@ -145,7 +145,9 @@ def requests(seen, run):
         most += 1
     if case.get("guard") in ("basic", "digest"):  # Digest asks once more without credentials, where it need not.
         most *= 2 if case["guard"] == "basic" else 3
-    is_kept_open = (case.get("url") or "").startswith("redirect") or case.get("guard") in ("basic", "digest")
+    # A redirect, a challenge or an alternative that the same origin has answered leaves its connection open.
+    is_kept_open = (case.get("url") or "").startswith("redirect") or case.get("guard") in ("basic", "digest") or (
+        case.get("--alternative") == "same")
     if fails == "reset" and is_kept_open and says(
             "Faults", "The request is made once more, uncounted, over a new connection"):
         most *= 2
