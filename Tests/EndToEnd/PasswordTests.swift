@@ -96,6 +96,19 @@ extension EndToEnd {
             #expect(try await prefetch([server.url("/a.png")]).errors.contains("1 fetched"))
         }
 
+        @Test("An Authorization header takes the place of the password", arguments: ["basic", "digest", "any"])
+        func ownHeader(method: String) async throws {
+            let server = try server()
+            try kf.home.write(".netrc", "machine 127.0.0.1 login ann password secret\n")
+            for password in [["-u", "ann:secret"], ["--netrc"]] {
+                let options = password + ["--auth", method, "-H", "Authorization: Bearer token"]
+                let result = try await kf.run(["fetch", server.url("/a.png")] + options)
+                #expect(result.status == 1 && result.errors.contains("401 Unauthorized"), "\(result)")
+            }
+            // Each run asks once: the same request again would be refused again.
+            #expect(server.requests.map { $0.header("Authorization") } == ["Bearer token", "Bearer token"])
+        }
+
         @Test("The password does not follow a redirect to another origin that wants Digest")
         func redirected() async throws {
             let other = try server()

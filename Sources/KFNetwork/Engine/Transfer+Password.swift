@@ -17,10 +17,7 @@ extension Transfer {
     /// Decides how the request of the hop proves its password, and counts it for the origin.
     func proof() throws(TransferError) -> Proof {
         (hop.digest.nonce, hop.hasSentPassword) = (nil, true)
-        // A header of the caller's own takes the place of the password, as with curl.
-        guard request.signing == nil, mayHaveCredentials,
-            !hop.scope.headers.contains(where: { $0.name.lowercased() == "authorization" })
-        else { return .basic }
+        guard mayHaveCredentials, takesPassword else { return .basic }
         let origin = hop.url.origin
         switch notes.passwords[origin] {
         case nil:
@@ -45,7 +42,7 @@ extension Transfer {
     /// Returns the outcome of a 401.
     func passwordWanted(_ head: ResponseHead, _ error: TransferError) -> Outcome {
         let challenges = PasswordChallenges(head.headers.all(.wwwAuthenticate))
-        guard let (scheme, realm) = challenges.best else { return .answer(.failure(error)) }
+        guard takesPassword, let (scheme, realm) = challenges.best else { return .answer(.failure(error)) }
         let (origin, method) = (hop.url.origin, request.terms.options.authentication)
         if let challenge = challenges.digest {
             notes.passwords.note(challenge, origin)
@@ -56,6 +53,11 @@ extension Transfer {
             if !hop.hasSentPassword, mayHaveCredentials { return .follow(hop) }
         }
         return ask(.password(realm: realm), .password, scheme: scheme, instead: error)
+    }
+
+    /// Whether the hop can send a password. A signature or a header of the caller's own takes its place.
+    private var takesPassword: Bool {
+        request.signing == nil && !hop.scope.headers.contains { $0.name.lowercased() == "authorization" }
     }
 
     /// Whether credentials may exist. Those in the URL and in a netrc file are known only to libcurl.
