@@ -141,7 +141,8 @@ package final class ImageJob: WorkWaiter {
     var wish: Wish {
         Wish(
             priority: asked.options.request.priority, progress: asked.options.progress,
-            isForced: asked.options.forceRefresh && asked.options.answers == nil)
+            isForced: asked.options.forceRefresh && asked.options.answers == nil,
+            isRetry: state.withLock { $0.retried > 0 })
     }
 
     /// The number of requests made. The recipient of a cancelled job reads it while a stage may still change it.

@@ -102,7 +102,7 @@ final class WorkTable: Sendable {
         let wish = waiter.wish
         var raised: (any SharedWork)?
         let joining = works.withLock { works -> Joining<Work> in
-            if let entry = works[key], !(wish.isForced && entry.answer != nil) {
+            if let entry = works[key], !(entry.answer.map(wish.rejects) ?? false) {
                 if let answer = entry.answer { return .late(answer) }
                 guard waiter.waits(for: entry.work) else { return .left }
                 works[key]?.others.append(waiter)
@@ -295,6 +295,15 @@ struct Wish: Sendable {
     var progress: ProgressHandler?
     /// Whether to reject an answer that was delivered before this request.
     var isForced = false
+    /// Whether the request follows a failure. Until the table forgets that failure, it is no answer to the retry.
+    var isRetry = false
+
+    fileprivate func rejects(_ answer: Answer) -> Bool {
+        switch answer {
+        case .failed, .refused: isForced || isRetry
+        default: isForced
+        }
+    }
 }
 
 /// The identity of a provider's read: calls with equal keys share it.

@@ -38,8 +38,10 @@ struct WorkTableTests {
         let wish: Wish
         private let state = Mutex(State())
 
-        init(priority: Float = 0.5, isForced: Bool = false, progress: ProgressHandler? = nil) {
-            wish = Wish(priority: priority, progress: progress, isForced: isForced)
+        init(
+            priority: Float = 0.5, isForced: Bool = false, isRetry: Bool = false, progress: ProgressHandler? = nil
+        ) {
+            wish = Wish(priority: priority, progress: progress, isForced: isForced, isRetry: isRetry)
         }
 
         /// The codes of the answers that it was given; 0 is a success.
@@ -275,6 +277,21 @@ struct WorkTableTests {
         #expect(isJoined(join(forced)))
         deliver(Self.success, of: work)
         #expect(forced.codes == [0])
+    }
+
+    @Test("A retry does not take the failure that it follows")
+    func retry() throws {
+        let (a, retry) = (Waiter(), Waiter(isRetry: true))
+        let failed = try #require(start(a))
+        deliver(Self.failure, of: failed, stays: true)
+        let again = try #require(start(retry))
+        table.end(failed)
+        deliver(Self.success, of: again, stays: true)
+        guard case .late(let answer) = join(Waiter(isRetry: true)) else {
+            Issue.record("another request was made")
+            return
+        }
+        #expect(retry.codes == [0] && Self.code(answer) == 0)
     }
 
     @Test("Delivered work cannot be abandoned")
