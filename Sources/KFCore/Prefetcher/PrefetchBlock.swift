@@ -63,7 +63,7 @@ struct PrefetchWish: Sendable {
     }
 
     /// Returns the remembered refusal of an image that is absent in all of its forms, of which `seen` is what a look-up has
-    /// shown; nil if it may be asked for.
+    /// shown; nil if it may be asked for. Static, because a call on a wish of an array would copy its item.
     static func refusal(
         of retrievals: [Retrieval], _ seen: ArraySlice<ImageCache.Seen>, now: Timestamp
     ) -> KingfisherError? {

@@ -34,7 +34,7 @@ extension TransferLoop {
 
     private func concludeAll() {
         guard !ending.isEmpty else { return }
-        // What follows from an end may end another transfer.
+        // `proceed` may end a further transfer, which comes back to this function.
         var ended: [Ending] = []
         swap(&ended, &ending)
         for place in ended.indices {

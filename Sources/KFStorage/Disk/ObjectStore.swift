@@ -93,6 +93,7 @@ package struct ObjectStore: Sendable {
     /// Frees the places of objects on another thread while `body` runs on this one, which then helps from the other end:
     /// the kernel takes longer to remove a file than SQLite to remove its row.
     func clear(_ objects: [StoredObject], during body: () throws(StorageError) -> Void) throws(StorageError) {
+        if objects.isEmpty { return try body() }
         let clearing = Clearing(objects, self)
         let other = DispatchGroup()
         DispatchQueue.global().async(group: other) { clearing.run(from: 0, by: 1) }

@@ -126,7 +126,8 @@ final class Submission: Sendable {
     private let completion: Completion
     private let progress: Mutex<Progress>
 
-    /// Requires at least one group, and a group for each store. `completion` is called once, when every store is committed or has failed.
+    /// Requires at least one group, and a group for each store. `completion` is called once, when every store is
+    /// committed or has failed.
     init(
         _ stores: [Store], groups: [Range<Int>], known: [Store.Outcome?]? = nil, at time: Timestamp,
         completion: @escaping Completion

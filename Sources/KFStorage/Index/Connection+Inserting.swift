@@ -1,5 +1,5 @@
 /// Insertions. Each statement runs for all rows before the next one, so that its code stays in the processor's
-/// first-level cache: row by row, the statements of an image are twice as long as that.
+/// first-level cache, which does not hold the code of all statements of an image.
 extension Connection {
     private static let insertObject = Query(
         """
@@ -72,24 +72,24 @@ extension Connection {
         var new = rows
         for place in taken.reversed() { new.remove(at: place) }
         var rest = new[...]
-        while rest.count >= Self.timesAtOnce { try insertTimes(rest.prefix(Self.timesAtOnce), Self.insertTimes, &rest) }
-        while !rest.isEmpty { try insertTimes(rest.prefix(1), Self.insertTime, &rest) }
+        while !rest.isEmpty {
+            let count = rest.count < Self.timesAtOnce ? 1 : Self.timesAtOnce
+            try insertTimes(rest.prefix(count), count == 1 ? Self.insertTime : Self.insertTimes)
+            rest.removeFirst(count)
+        }
         tally.add(new)
         return taken
     }
 
-    private func insertTimes(
-        _ some: ArraySlice<EntryRow>, _ query: Query, _ rest: inout ArraySlice<EntryRow>
-    ) throws(StorageError) {
+    private func insertTimes(_ rows: ArraySlice<EntryRow>, _ query: Query) throws(StorageError) {
         let times = try statement(query)
         var first: Int32 = 1
-        for row in some {
+        for row in rows {
             let entry = row.entry
             times.bind(from: first, entry.row, entry.accessed.milliseconds, entry.expires.milliseconds, entry.hits)
             first += 4
         }
         try times.run()
-        rest.removeFirst(some.count)
     }
 
     private func insertEntries(_ rows: [EntryRow]) throws(StorageError) -> [Int] {
@@ -146,10 +146,6 @@ struct EntryRow {
     let object: Int64
     let host: Int64
     let format: Int64
-
-    init(_ entry: Entry, object: Int64, host: Int64, format: Int64) {
-        (self.entry, self.object, self.host, self.format) = (entry, object, host, format)
-    }
 
     var facts: Tally.Facts {
         Tally.Facts(

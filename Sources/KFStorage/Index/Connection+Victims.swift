@@ -34,15 +34,14 @@ extension Connection {
         _ query: Query, rows: some Collection<Int64>, body: (Statement) throws(StorageError) -> Void
     ) throws(StorageError) {
         let statement = try statement(query)
-        defer { statement.reset() }
         var rest = rows[...]
         while !rest.isEmpty {
+            defer { statement.reset() }
             for (index, row) in rest.prefix(Self.together).enumerated() {
                 row.bind(to: statement, at: Int32(clamping: index + 1))
             }
             rest = rest.dropFirst(Self.together)
             while try statement.step() { try body(statement) }
-            statement.reset()
         }
     }
 

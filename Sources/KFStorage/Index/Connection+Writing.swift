@@ -143,8 +143,8 @@ extension Connection {
     }
 
     private func row(of entry: Entry, object: Int64, _ put: Store.Put) throws(StorageError) -> EntryRow {
-        EntryRow(
-            entry, object: object, host: try hostLabel(put.facts.host), format: try formatLabel(put.facts.format))
+        try EntryRow(
+            entry: entry, object: object, host: hostLabel(put.facts.host), format: formatLabel(put.facts.format))
     }
 
     /// Keeps objects that a new entry uses: their reference counts were too low.
@@ -184,7 +184,7 @@ extension Connection {
     func adopt(_ entry: Entry, host: String, format: String) throws(StorageError) {
         guard try place(for: entry.key).old == nil else { return }
         let object = try retain(entry.object, try place(of: entry.object.digest))
-        try insertOnly(EntryRow(entry, object: object, host: try hostLabel(host), format: try formatLabel(format)))
+        try insertOnly(EntryRow(entry: entry, object: object, host: hostLabel(host), format: formatLabel(format)))
     }
 
     /// Removes an entry with its times and, unless another one of the same key replaces it, its tags. Returns its

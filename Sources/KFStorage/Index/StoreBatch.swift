@@ -1,8 +1,8 @@
 /// A transaction of the `IndexWriter`: as many of its jobs as fit into the holding time.
 ///
 /// The stores of new images are gathered in runs. A run is carried out statement by statement: all objects, all files,
-/// all entries, all times. Store by store, the code of a whole store evicts itself from the processor's first-level
-/// cache, which two thirds of the writer's misses were due to.
+/// all entries, all times. The processor's first-level cache does not hold the code of a whole store, so that store by
+/// store most of it is loaded again each time: a run has a third of the misses.
 struct StoreBatch {
     /// The time for which a batch may hold the lock.
     private static let holding: Duration = .milliseconds(10)
