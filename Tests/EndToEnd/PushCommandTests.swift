@@ -228,10 +228,13 @@ extension EndToEnd {
             try kf.home.write("local.png", Data(image))
             _ = try await kf.run("fetch", "local.png", origin.url("/stored.png"))
             _ = try await kf.run("fetch", origin.url("/mine.png"), "-H", "Cookie: id=7")
-            _ = try await kf.run("fetch", origin.url("/open.png"))
+            for (key, user) in [("-u", "ann:pass"), ("-H", "Cookie: id=7")] {
+                _ = try await kf.run("fetch", origin.url("/named.png"), "--key", "picture \(key)", key, user)
+            }
+            _ = try await kf.run("fetch", origin.url("/open.png"), "--key", "open")
             let remote = try TemporaryDirectory()
             let pushed = try await push(kf, "file://\(remote.url.path)")
-            #expect(pushed["uploaded"] as? Int == 1 && pushed["skipped"] as? Int == 3, "\(pushed)")
+            #expect(pushed["uploaded"] as? Int == 1 && pushed["skipped"] as? Int == 5, "\(pushed)")
             #expect(remote.files().count == 2)
         }
 

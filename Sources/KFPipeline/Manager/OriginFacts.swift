@@ -34,7 +34,7 @@ struct OriginFacts: Sendable {
         self.etag = etag
         self.lastModified = lastModified
         headers = lines.after(response.redirects, lastModified: lastModified, received: now)
-            .from(retrieval.place(of: response))
+            .from(retrieval.place(of: response)).noting(.personal, retrieval.isSecretlyPersonal ? "1" : nil)
         freshUntil = nil
     }
 

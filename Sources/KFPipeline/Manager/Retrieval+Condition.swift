@@ -12,6 +12,9 @@ extension Retrieval {
         return RequestCondition.digest(of: resource.downloadURL.withoutQuery)
     }
 
+    /// Whether the request identifies a user and the key, which a program named, does not say so.
+    var isSecretlyPersonal: Bool { namedPlace != nil && !isShareable }
+
     /// Returns the digest of the URL that gave a response; nil if the key contains that URL.
     func place(of response: ResponseFacts) -> String? {
         response.redirects.isEmpty && response.mirror == nil ? namedPlace : RequestCondition.digest(of: response.url)

@@ -78,8 +78,11 @@ package struct RemotePush: Sendable {
         let text = entry.url ?? KeyChoice.base(of: entry.key.key)
         guard entry.key.holdsImage else { return bar("it is an answer without an image") }
         guard let url = try? RequestURL(text) else { return bar("it came from no server") }
-        if entry.key.key.contains("#user=") || url.credentials != nil { return bar("its request identifies a user") }
-        if let reason = HeaderLines(entry.freshness).sharingBar { return bar("its response \(reason)") }
+        let lines = HeaderLines(entry.freshness)
+        if entry.key.key.contains("#user=") || url.credentials != nil || lines[.personal] != nil {
+            return bar("its request identifies a user")
+        }
+        if let reason = lines.sharingBar { return bar("its response \(reason)") }
         if entry.isExpired(at: now), entry.etag == nil, entry.lastModified == nil {
             return bar("it is expired and has no validator")
         }

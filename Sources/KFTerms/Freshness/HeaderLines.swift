@@ -46,6 +46,8 @@ package struct HeaderLines: Sendable, Equatable {
         case leftOut = "kf-left-out"
         case vary = "kf-vary"
         case url = "kf-url"
+        /// The request identified a user, which a named key does not say.
+        case personal = "kf-personal"
         case image = "kf-image"
         case dhash = "kf-dhash"
     }
