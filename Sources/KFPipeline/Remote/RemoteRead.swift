@@ -70,8 +70,10 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         search = Mutex(Search(remotes: tier.remotes[...], missing: processed))
     }
 
-    deinit {
-        if let room = search.withLock({ $0.room }) { tier.room.change(bytes: -room.bytes, count: -room.count) }
+    deinit { leaveRoom() }
+
+    private func leaveRoom() {
+        if let room = search.withLock({ $0.room.take() }) { tier.room.change(bytes: -room.bytes, count: -room.count) }
     }
 
     var key: WorkKey { .remote(self) }
@@ -346,6 +348,8 @@ final class RemoteRead: SharedWork, RemoteWaiter {
         }
         if !images.isEmpty { answer = .images(images, others: answer) }
         unstored.store(bodies.count, ordering: .relaxed)
+        // A job keeps its last work while it waits for a retry.
+        if bodies.isEmpty { leaveRoom() }
         table.deliver(answer, of: self, stays: !bodies.isEmpty, &turn)
         for body in bodies { body.release() }
     }
