@@ -105,8 +105,10 @@ def rightful(case, word, is_explain):
     if word in ("request", "revalidate") and "--alternative" in case and says(
             "LifeOfAMiss", "The next alternative starts the job over at the first stage."):
         right |= ORIGIN
-    if word == "request" and has_new_overlay(case):
+    if has_new_overlay(case) and (word == "request" or case.get("overlay") == "changed"):
         right |= ORIGIN
+    if loses_overlay(case):
+        right |= {"failed"}
     if "--drop-duplicates" in case and says("CommandLine", "It is fetched and cached like the others, and no failure."):
         right |= {"duplicate"}
     return right
@@ -116,6 +118,11 @@ def has_new_overlay(case):
     """Whether the images wait for an overlay of which only a request tells what it is."""
     return case.get("--process") == "mark-url" and says(
         "CommandLine", "another picture under the same name makes new images")
+
+
+def loses_overlay(case):
+    """Whether the origin of an overlay has it no longer, which a run sees once its own entry has expired."""
+    return case.get("overlay") == "missing" and says("CommandLine", "fails with the overlay's error")
 
 
 def excused(seen, word, result):

@@ -1,12 +1,8 @@
 """What the laws find today and is not mended yet, each with its reason. A run counts it, and does not fail."""
 
 KNOWN = [
-    # Behind a redirect to another origin that wants a certificate, a 404 is asked for twice.
-    ("accounts", "the origin is asked too often (status:404)", {"tls": "required", "url": "redirect-other"}),
     # A mirror that lacks an image is no answer that the run remembers.
     ("accounts", "the mirror is asked too often (a repeated URL)", {"--mirror": "one", "sources": "many"}),
-    # What a remote measured of one original is told of another one's image.
-    ("truth", "a row's placeholder is wrong", {"--placeholder": "color", "--remote": "own", "remote": "forged"}),
     # What is made of an original that a 304 has just renewed gets the freshness from before the 304.
     ("rest", "the second run has what was revalidated derived again", {"--cache-policy": "http", "state": "old-originals"}),
     # A prefetch takes an overlay that is not cached although it is --read-only, and its dry run calls that missing.

@@ -1,6 +1,7 @@
 """The law of rest: the same run again asks only what freshness demands, makes nothing and writes nothing."""
 import others
 from articles import says
+from foretelling import loses_overlay
 from truth import DELIVERED, STALE, trusted_places
 
 # "It is emptied when the first record is written" (CommandLine, Existing files); a jar is written at the end.
@@ -103,7 +104,7 @@ def compare(seen, one, other):
     if status == one["status"] == "duplicate":
         return
     if status not in DELIVERED:
-        if not (status == "failed" and (may_change or is_unstored(case) or may_ask(case) and case.get("answer"))):
+        if not (status == "failed" and (may_change or loses_overlay(case) or is_unstored(case) or may_ask(case) and case.get("answer"))):
             yield (f"what was {one['status']} is {status} in the second run",
                    f"{source}: {one['status']}, then {status}: {other.get('error')}")
         return

@@ -65,6 +65,8 @@ def writings(seen):
                     yield (f"{secret} in what {run.argv[0]} {stream}",
                            next(line for line in text.splitlines() if secret in line)[:300])
     for run in seen.runs:
+        if seen.case.get("then") == "library" and run in (seen.following, seen.repeated):
+            continue  # Not kf, but a program over the library.
         for secret in SECRETS:
             if secret in run.shown and secret in PASSWORDS and seen.twin is None:
                 yield f"{secret} in the process list", run.shown[:300]
