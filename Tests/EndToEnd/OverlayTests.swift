@@ -103,6 +103,17 @@ extension EndToEnd {
             #expect(path.status == 0 && path.outputLines.count == 1, "\(path)")
         }
 
+        @Test("A run that may not write requests an overlay, as its dry run says")
+        func readOnly() async throws {
+            _ = try await kf.run("prefetch", "list.txt")
+            let asked = server.requests.count
+            let dry = try await prefetch("--read-only", "--dry-run", "--json")
+            #expect(try dry.objects().map { $0["next"] as? String } == ["request", "request", nil], "\(dry)")
+            let run = try await prefetch("--read-only", "--json")
+            #expect(try run.items().map(\.status) == ["derived", "derived"], "\(run)")
+            #expect(server.requests.count == asked + 1)
+        }
+
         @Test(
             "A local overlay is read without a network, and in a dry run",
             arguments: ["--offline", "--only-from-cache"])

@@ -14,10 +14,10 @@ struct PrefetchDryRunCommand: Sendable {
     func run(_ lists: PrefetchLists) -> ExitStatus {
         let manager = KingfisherManager(cache: settings.cacheToRead(common))
         let settings = settings.withOverlays(manager, isLook: true)
-        // A run asks for nothing that its cache could not take.
+        // A run asks for nothing that its cache could not take, but for overlays.
         let forms = settings.variants.map { variant in
             var options = variant.options
-            if settings.isReadOnly { options.onlyFromCache = true }
+            if settings.isReadOnly, options.overlayProblem == nil { options.onlyFromCache = true }
             return options
         }
         let run = PrefetchDryRun(manager: manager, forms: forms, lock: settings.lock)

@@ -127,7 +127,7 @@ extension ImageJob {
             found: (file.entry.key, derivation.removals))
         var ending = ImageEnding(
             retrieval, asked: asked, derivation.way, .file(file), of: body,
-            origin: retrieval.isLocal ? nil : OriginFacts(file.entry))
+            origin: retrieval.isLocal ? nil : derivation.origin ?? OriginFacts(file.entry))
         ending.derivation = derivation
         if retrieval.options.notesOriginal, file.entry.key.isOriginal {
             (ending.facts.original, ending.facts.originalBytes) = (derivation.digest, file.size)

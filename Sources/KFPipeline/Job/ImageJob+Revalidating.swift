@@ -107,7 +107,10 @@ extension ImageJob {
             if let problem { storing.disk = .failed(problem) }
             return turn.end(self, .success(draft.ending.result(.file(stale.file), storing)))
         }
-        derive(Derivation(stale.file, .revalidated, response: draft.ending.facts.response, problem: problem))
+        derive(
+            Derivation(
+                stale.file, .revalidated, response: draft.ending.facts.response, origin: draft.ending.origin,
+                problem: problem))
     }
 }
 

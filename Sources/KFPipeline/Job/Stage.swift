@@ -78,8 +78,9 @@ final class Derivation: Sendable {
     let way: RetrievalWay
     /// Whether the result may be stored.
     let keeps: Bool
-    /// The response that confirmed the file, if it was revalidated, and the error of writing the renewal.
+    /// The response that confirmed the file, if it was revalidated, its facts, and the error of writing the renewal.
     let response: ResponseFacts?
+    let origin: OriginFacts?
     let problem: KingfisherError?
     /// The action if the file cannot be decoded: to fetch the image again, or to fail.
     let otherwise: Result<Asking, KingfisherError>
@@ -92,11 +93,11 @@ final class Derivation: Sendable {
 
     init(
         _ file: CachedFile, _ way: RetrievalWay, keeps: Bool = true, response: ResponseFacts? = nil,
-        problem: KingfisherError? = nil, otherwise: Result<Asking, KingfisherError> = .success(Asking()),
+        origin: OriginFacts? = nil, problem: KingfisherError? = nil, otherwise: Result<Asking, KingfisherError> = .success(Asking()),
         isHashed: Bool = true, isAgain: Bool = false, removals: UInt64? = nil
     ) {
         (self.file, self.way, self.keeps) = (file, way, keeps)
-        (self.response, self.problem, self.otherwise) = (response, problem, otherwise)
+        (self.response, self.origin, self.problem, self.otherwise) = (response, origin, problem, otherwise)
         (self.isHashed, self.isAgain, self.removals) = (isHashed, isAgain, removals)
     }
 

@@ -83,4 +83,20 @@ struct HTTPPolicyTests {
         fixture.advance(seconds: 31)
         #expect(try await fixture.get(resized).way == .revalidated)
     }
+
+    @Test("What is made of a confirmed original is as fresh as the confirmation says")
+    func confirmed() async throws {
+        let (fixture, transport) = try fixture(
+            [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")], confirming: [("Cache-Control", "max-age=600")])
+        let resized = try ManagerFixture.resized {
+            $0.cachePolicy = .http
+            $0.memoryCacheExpiration = .expired
+        }
+        #expect(try await fixture.get(.http()).way == .fetched)
+        fixture.advance(seconds: 61)
+        #expect(try await fixture.get(resized).way == .revalidated)
+        fixture.advance(seconds: 599)
+        #expect(try await fixture.get(resized).way == .disk)
+        #expect(transport.requests.count == 2)
+    }
 }
