@@ -85,6 +85,12 @@ final class OptionSpec: Sendable {
         self.help = help
     }
 
+    /// The same option for a command that reads it from the command line only.
+    func onCommandLine(_ group: Group, help: String) -> OptionSpec {
+        OptionSpec(
+            name, group, value: value, repeatable: isRepeatable, byDefault: byDefault, homonym: true, help: help)
+    }
+
     var isFlag: Bool { value == nil }
 
     /// Whether it can be turned on and off without a value.

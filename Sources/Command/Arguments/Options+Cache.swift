@@ -174,8 +174,6 @@ extension Options {
     static let skipInvalid = Option(
         "skip-invalid", .removal, .flag, commandLineAlone: true,
         help: "Skip lines of --keep-list that are not URLs, with a warning")
-    static let skipInvalidForPruning = onCommandLine(
-        skipInvalid, .output, help: "Let --prune-output go on beside lines that are not URLs")
     static let keepLock = Option(
         "keep-lock", .removal, value: "FILE", .each(.text(needs: "a lock of images")), commandLineAlone: true,
         help: "The same for a lock (images.lock)")
@@ -239,24 +237,12 @@ extension Options {
 /// The options of the lists that `--keep-list` of `clean` and `push` reads. In the environment they are for prefetch.
 extension Options {
     static let listReading: [OptionSpec] = [
-        keptFormat.spec, keptURLColumn.spec, keptBaseURL.spec, keptKeyColumn.spec, keptKeyIgnore.spec,
+        inputFormat.spec.onCommandLine(.lists, help: "Format of the lists"),
+        urlColumn.spec.onCommandLine(.lists, help: "Column or member of the lists with the URLs"),
+        baseURL.spec.onCommandLine(.lists, help: "Complete relative URLs of the lists with this one"),
+        keyColumn.spec.onCommandLine(.lists, help: "Column or member of the lists with cache keys"),
+        keyIgnore.spec.onCommandLine(.lists, help: "Also what prefetch --key-ignore PARAM stored"),
     ]
-    static let keptFormat = onCommandLine(inputFormat, .lists, help: "Format of the lists")
-    static let keptURLColumn = onCommandLine(urlColumn, .lists, help: "Column or member of the lists with the URLs")
-    static let keptBaseURL = onCommandLine(baseURL, .lists, help: "Complete relative URLs of the lists with this one")
-    static let keptKeyColumn = onCommandLine(keyColumn, .lists, help: "Column or member of the lists with cache keys")
-    static let keptKeyIgnore = onCommandLine(keyIgnore, .lists, help: "Also what prefetch --key-ignore PARAM stored")
-
-    private static func onCommandLine<Value>(
-        _ option: Option<Value>, _ group: OptionSpec.Group, help: String
-    ) -> Option<Value> {
-        let spec = option.spec
-        return Option(
-            spec: OptionSpec(
-                spec.name, group, value: spec.value, repeatable: spec.isRepeatable, byDefault: spec.byDefault,
-                homonym: true, help: help),
-            absent: option.absent, parse: option.parse)
-    }
 }
 
 /// The options of `cache push`.
@@ -267,7 +253,8 @@ extension Options {
                 remote.name, .cache, value: remote.spec.value, repeatable: true, secret: remote.spec.secret,
                 help: "Upload to this shared cache: http(s)://, s3://BUCKET or file://"), pushDryRun.spec,
         ] + selecting + [
-            onCommandLine(keepList, .selection, help: "Only the images that this list names, and the arguments").spec,
+            keepList.spec.onCommandLine(
+                .selection, help: "Only the images that this list names, and the arguments"),
             pushedLock.spec,
         ] + listReading
     static let pushDryRun = Option("dry-run", .cache, .flag, help: "Print what would be uploaded, and upload nothing")

@@ -108,7 +108,8 @@ extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
         hashColumn.spec, altColumn.spec,
-        baseURL.spec, allowLocal.spec, shard.spec, pruneOutput.spec, skipInvalidForPruning.spec,
+        baseURL.spec, allowLocal.spec, shard.spec, pruneOutput.spec,
+        skipInvalid.spec.onCommandLine(.output, help: "Let --prune-output go on beside lines that are not URLs"),
         printed.spec, annotations.spec,
         prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
         maxFailures.spec,

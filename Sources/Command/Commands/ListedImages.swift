@@ -33,12 +33,9 @@ struct ListedImages: Sendable {
                         + "command line only; give it there as well")
             }
         }
-        lists.format = try arguments[Options.keptFormat]
-        lists.urlColumn = try arguments[Options.keptURLColumn]
-        lists.keyColumn = try arguments[Options.keptKeyColumn]
-        lists.baseURL = try arguments[Options.keptBaseURL]
+        lists = try ListOptions(arguments)
         lists.allowsLocal = true
-        request.ignoredParameters = try arguments[Options.keptKeyIgnore]
+        request.ignoredParameters = try arguments[Options.keyIgnore]
     }
 
     /// Reads the lists and locks, and returns the keys that they name, at least one.
@@ -59,5 +56,22 @@ struct ListedImages: Sendable {
                 reason: .invalidListRecord(detail: "\((paths + locks).joined(separator: ", ")): it names no image"))
         }
         return keys
+    }
+}
+
+extension ListOptions {
+    /// Takes the options that say how lists are read. Those that the command does not have keep their defaults.
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        self.init()
+        format = try arguments[Options.inputFormat]
+        urlColumn = try arguments[Options.urlColumn]
+        keyColumn = try arguments[Options.keyColumn]
+        nameColumn = try arguments[Options.nameColumn]
+        headersColumn = try arguments[Options.headersColumn]
+        processColumn = try arguments[Options.processColumn]
+        hashColumn = try arguments[Options.hashColumn]
+        baseURL = try arguments[Options.baseURL]
+        allowsLocal = try arguments[Options.allowLocal]
+        shard = try arguments[Options.shard]
     }
 }

@@ -31,7 +31,7 @@ struct PrefetchCommand: Sendable {
         settings = try RetrievalSettings(
             arguments, negativeTTL: Options.negativeTTLOfLists, pulls: pulls)
         checks = arguments.isBare(Options.check)
-        options = try Self.options(arguments)
+        options = try ListOptions(arguments)
         maxFailures = try arguments[Options.maxFailures]
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
@@ -60,21 +60,6 @@ struct PrefetchCommand: Sendable {
             throw UsageError(message: "--prune-lock needs the whole list, and --shard reads a part of it")
         }
         tags = isDryRun ? nil : try TagWriter(arguments)
-    }
-
-    private static func options(_ arguments: ParsedArguments) throws(UsageError) -> ListOptions {
-        var options = ListOptions()
-        options.format = try arguments[Options.inputFormat]
-        options.urlColumn = try arguments[Options.urlColumn]
-        options.keyColumn = try arguments[Options.keyColumn]
-        options.nameColumn = try arguments[Options.nameColumn]
-        options.headersColumn = try arguments[Options.headersColumn]
-        options.processColumn = try arguments[Options.processColumn]
-        options.hashColumn = try arguments[Options.hashColumn]
-        options.baseURL = try arguments[Options.baseURL]
-        options.allowsLocal = try arguments[Options.allowLocal]
-        options.shard = try arguments[Options.shard]
-        return options
     }
 
     private static func output(
