@@ -268,6 +268,13 @@ struct ParsedArguments: Sendable {
 
     func isOnCommandLine<Value>(_ option: Option<Value>) -> Bool { settings[option.name]?.origin == .commandLine }
 
+    /// Refuses options on the command line that have no effect without another one.
+    func refuse(_ options: [OptionSpec], without other: String) throws(UsageError) {
+        for option in options where settings[option.name]?.origin == .commandLine {
+            throw UsageError(message: "--\(option.name) needs \(other)")
+        }
+    }
+
     /// The layer that the value is from, 0 for the command line; nil for the default.
     func layer<Value>(of option: Option<Value>) -> Int? { settings[option.name]?.origin.layer }
 

@@ -19,7 +19,8 @@ enum Destination: Sendable {
             replaces: !(try arguments[Options.noClobber]), createsFolders: try arguments[Options.createDirs],
             safeNames: try arguments[Options.safeNames])
         let (file, directory) = try Self.places(arguments)
-        let dropsDuplicates = try Self.dropsDuplicates(arguments)
+        let dropsDuplicates =
+            try arguments[Options.dropDuplicates] != nil || arguments.isBare(Options.dropDuplicates)
         if let shards = try arguments[Options.shards] {
             var configuration = ShardExporter.Configuration(
                 names: ShardNames(size: try arguments[Options.shardSize], part: try arguments[Options.shard]))
@@ -37,13 +38,8 @@ enum Destination: Sendable {
             self = .shards(shards, configuration)
             return
         }
-        if arguments.isOnCommandLine(Options.shardSize) { throw UsageError(message: "--shard-size needs --shards") }
-        if arguments.isOnCommandLine(Options.dropDuplicates) {
-            throw UsageError(message: "--drop-duplicates needs --shards")
-        }
-        if arguments.isOnCommandLine(Options.captionColumn) {
-            throw UsageError(message: "--caption-column needs --shards")
-        }
+        try arguments.refuse(
+            [Options.shardSize.spec, Options.dropDuplicates.spec, Options.captionColumn.spec], without: "--shards")
         if let directory {
             let record =
                 try arguments[Options.pruneOutput]
@@ -53,10 +49,8 @@ enum Destination: Sendable {
                     directory: directory, template: template, forms: forms, options: options, record: record))
             return
         }
-        if arguments.isOnCommandLine(Options.pruneOutput) {
-            throw UsageError(message: "--prune-output needs --output-dir")
-        }
-        if arguments.isOnCommandLine(Options.name) { throw UsageError(message: "--name needs --output-dir or -O") }
+        try arguments.refuse([Options.pruneOutput.spec], without: "--output-dir")
+        try arguments.refuse([Options.name.spec], without: "--output-dir or -O")
         guard let file else {
             self = .cache
             return
@@ -80,13 +74,8 @@ enum Destination: Sendable {
         self = .standardOutput
     }
 
-    /// Whether duplicates are dropped, equal ones at least.
-    static func dropsDuplicates(_ arguments: ParsedArguments) throws(UsageError) -> Bool {
-        if arguments.isBare(Options.dropDuplicates) { return true }
-        return try arguments[Options.dropDuplicates] != nil
-    }
-
-    private static func places(_ arguments: ParsedArguments) throws(UsageError) -> (file: String?, directory: String?) {
+    /// The file, or the directory of copies, that images are written to beside the cache; nil for none.
+    static func places(_ arguments: ParsedArguments) throws(UsageError) -> (file: String?, directory: String?) {
         var directory = try arguments[Options.outputDir]
         if directory == nil, try arguments[Options.remoteName] { directory = "." }
         guard let output = try arguments[Options.output] else { return (nil, directory) }
@@ -94,17 +83,6 @@ enum Destination: Sendable {
         var name = output
         while name.utf8.count > 1, name.utf8.last == UInt8(ascii: "/") { name.removeLast() }
         return (nil, name)
-    }
-
-    /// The directory that copies are written to; nil for none.
-    static func directory(_ arguments: ParsedArguments) throws(UsageError) -> String? {
-        try places(arguments).directory
-    }
-
-    /// Whether images are written elsewhere than to the cache.
-    static func isOutside(_ arguments: ParsedArguments) throws(UsageError) -> Bool {
-        let (file, directory) = try places(arguments)
-        return file != nil || directory != nil
     }
 
     /// The format that the output's name, or the template of names, stands for, and the layer it is from; nil for none.

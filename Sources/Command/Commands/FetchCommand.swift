@@ -15,15 +15,15 @@ struct FetchCommand: Sendable {
     private let srcset: SrcsetFile?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let isOffline = try arguments[Options.offline]
+        let (file, directory) = try Destination.places(arguments)
         common = try CommonSettings(
-            arguments, allowsNoCache: isOffline ? true : try Destination.isOutside(arguments))
+            arguments, allowsNoCache: try arguments[Options.offline] || file != nil || directory != nil)
         settings = try RetrievalSettings(arguments)
         tags = try TagWriter(arguments)
         guard !arguments.operands.isEmpty else {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")
         }
-        sources = SourceArgument.expand(arguments.operands, without: try Destination.directory(arguments))
+        sources = SourceArgument.expand(arguments.operands, without: directory)
         if try arguments[Options.pruneLock], !sources.contains(where: \.isURL) {
             throw UsageError(message: "--prune-lock needs a URL: no other source has a line in the lock")
         }

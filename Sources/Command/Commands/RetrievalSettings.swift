@@ -122,9 +122,8 @@ struct RetrievalSettings: Sendable {
         _ arguments: ParsedArguments, _ request: RequestOptions, pulls: Bool
     ) throws(UsageError) -> LockedRun? {
         guard let path = try arguments[Options.lock] else {
-            for option in [Options.frozen, Options.updateLock, Options.pruneLock] {
-                if arguments.isOnCommandLine(option) { throw UsageError(message: "--\(option.name) needs --lock") }
-            }
+            try arguments.refuse(
+                [Options.frozen.spec, Options.updateLock.spec, Options.pruneLock.spec], without: "--lock")
             return nil
         }
         let (isFrozen, updates) = (try arguments[Options.frozen], try arguments[Options.updateLock])

@@ -30,15 +30,11 @@ final class SrcsetFile: Sendable {
     /// Opens the temporary file. Returns nil without the option. `others`: files of the run that it must not replace.
     static func make(_ arguments: ParsedArguments, others: [String] = []) throws(UsageError) -> SrcsetFile? {
         guard let path = try arguments[Options.srcset] else {
-            for option in [Options.srcsetURL, Options.altColumn] where arguments.isOnCommandLine(option) {
-                throw UsageError(message: "--\(option.name) needs --srcset")
-            }
-            if arguments.isOnCommandLine(Options.srcsetSizes) {
-                throw UsageError(message: "--srcset-sizes needs --srcset")
-            }
+            try arguments.refuse(
+                [Options.srcsetURL.spec, Options.altColumn.spec, Options.srcsetSizes.spec], without: "--srcset")
             return nil
         }
-        guard let directory = try Destination.directory(arguments) else {
+        guard let directory = try Destination.places(arguments).directory else {
             throw UsageError(message: "--srcset needs --output-dir, where the files are")
         }
         let ending = path.lowercased()
