@@ -56,6 +56,8 @@ extension RetrievalSettings {
     func rows(_ ending: PrefetchOutcome.Ending, _ row: ItemReport, recorded: [RecordedRow] = []) -> [ItemReport] {
         variants.indices.map { variant in
             var report = row
+            // The place of the variant's description in `retrieved`.
+            let described = variants.count + variants[variant].picture
             var description: DescribedValues?
             report.variant = variants[variant].name
             report.label = label(of: variant)
@@ -67,40 +69,23 @@ extension RetrievalSettings {
                     (report.recorded, report.error) = (recorded[variant].text, recorded[variant].error)
                 }
                 if files.indices.contains(variant) { report.cached = (files[variant].path, files[variant].facts) }
-                description = self.description(of: variant, in: files)
+                if files.indices.contains(described) {
+                    description = value { () throws(KingfisherError) in try files[described].readAll() }
+                }
             case .retrieved(let results):
-                take(results, of: variant, into: &report)
-                return report
+                let result = results.indices.contains(described) ? results[described] : nil
+                report.take(results[variant], describedBy: result)
+                report.overlay = overlay(of: variant, missedBy: report.error)
+                if case .success(let image)? = result?.image {
+                    description = value { () throws(KingfisherError) in try image.loadData() }
+                }
             }
             report.describe(description, self)
             return report
         }
     }
 
-    /// Takes a variant's result with its description.
-    private func take(_ results: [PrefetchResult], of variant: Int, into report: inout ItemReport) {
-        let index = form(of: variant)
-        let description = results.indices.contains(index) ? results[index] : nil
-        report.take(results[variant], describedBy: description)
-        report.overlay = overlay(of: variant, missedBy: report.error)
-        report.describe(description.flatMap(self.description), self)
-    }
-
-    /// Returns the description in a result; nil if there is none, or it cannot be read.
-    private func description(in result: PrefetchResult) -> DescribedValues? {
-        guard case .success(let image) = result.image else { return nil }
-        return value { () throws(KingfisherError) in try image.loadData() }
-    }
-
-    private func description(of variant: Int, in files: [StoredFile]) -> DescribedValues? {
-        let index = form(of: variant)
-        guard files.indices.contains(index) else { return nil }
-        return value { () throws(KingfisherError) in try files[index].readAll() }
-    }
-
-    /// The place of a variant's description in `retrieved`.
-    private func form(of variant: Int) -> Int { variants.count + variants[variant].picture }
-
+    /// Returns the description in the bytes of an image; nil if it cannot be read.
     private func value(_ read: () throws(KingfisherError) -> [UInt8]) -> DescribedValues? {
         // The image itself is there: a description that has just been evicted is no failure.
         do throws(KingfisherError) { return DescriptionSerializer.description(in: try read()) } catch { return nil }
