@@ -209,14 +209,17 @@ struct RetrievalSettings: Sendable {
         }
     }
 
-    /// The image in place of those that fail, in each form; none without `--on-failure`. Blocks.
-    private func imagesOnFailure(_ manager: KingfisherManager) throws(KingfisherError) -> [RetrieveImageResult] {
+    /// The image in place of those that fail, in each form; none without `--on-failure`. Nil after a message if it cannot
+    /// be had; a signal that came before ends the run with what it has. Blocks.
+    func standIns(
+        _ manager: KingfisherManager, _ interrupts: Interrupts, _ common: CommonSettings
+    ) -> [RetrieveImageResult]? {
         guard let onFailure else { return [] }
-        let source = try SourceArgument.source(onFailure)
         let variants = variants
-        return try Blocking.wait { () -> Result<[RetrieveImageResult], KingfisherError> in
+        let images = Blocking.wait { () -> Result<[RetrieveImageResult], KingfisherError> in
             var images: [RetrieveImageResult] = []
             do throws(KingfisherError) {
+                let source = try SourceArgument.source(onFailure)
                 for var options in variants.map(\.options) {
                     // The hash and the filter are about the images that this one stands in for.
                     (options.filter, options.expectedHash, options.notesOriginal) = (nil, nil, false)
@@ -231,17 +234,12 @@ struct RetrievalSettings: Sendable {
             } catch {
                 return .failure(error)
             }
-        }.get()
-    }
-
-    /// The images in place of those that fail. Nil after a message if the image cannot be had; a signal that came before
-    /// ends the run with what it has.
-    func standIns(
-        _ manager: KingfisherManager, _ interrupts: Interrupts, _ common: CommonSettings
-    ) -> [RetrieveImageResult]? {
-        do throws(KingfisherError) { return try imagesOnFailure(manager) } catch {
-            // Nothing is tried after the signal, so that no image is replaced.
-            if interrupts.status != nil { return [] }
+        }
+        switch images {
+        case .success(let images): return images
+        // Nothing is tried after the signal, so that no image is replaced.
+        case .failure where interrupts.status != nil: return []
+        case .failure(let error):
             common.report(error, for: "--on-failure")
             return nil
         }
