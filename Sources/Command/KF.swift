@@ -33,7 +33,7 @@ package enum KF {
     private static func run(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
         switch words.first {
         case nil:
-            Terminal.printHelpAsError(HelpText.overview(CommandTable.all))
+            Terminal.printPlainError(HelpText.overview(CommandTable.all))
             return .usage
         case "help", "--help", "-h":
             return try help(words.dropFirst())

@@ -33,7 +33,7 @@ final class Annotations: Sendable {
         let message = String(Terminal.visible(subject + error.message).prefix(500))
         let text = "::\(level)\(place)::\(Self.escaped(message))"
         let isNew = texts.withLock { $0.count < Self.most && $0.insert(text).inserted }
-        if isNew { Terminal.printCommand(text) }
+        if isNew { Terminal.printPlainError(text) }
     }
 
     /// Returns the path of a list below the repository, or as it was given.

@@ -39,11 +39,8 @@ enum Terminal {
     /// Prints the reason of a failure, as `printError` does but in red.
     static func printFailure(_ line: String) { say(ColorChoice.failure(visible(line))) }
 
-    /// Prints a command for a program that reads standard error, which begins its line.
-    static func printCommand(_ line: String) { say(line) }
-
-    /// Prints help, which has several lines and nothing to escape.
-    static func printHelpAsError(_ text: String) { say(text) }
+    /// Prints text on standard error as it is: help, or a command for a program that reads it.
+    static func printPlainError(_ text: String) { say(text) }
 
     private static func say(_ line: String) {
         let session = Session.current

@@ -36,28 +36,20 @@ final class WaitReport: Sendable {
             return false
         }
         if isKnown { return }
-        if printsLong, !printsAll { return tellLong(host, rest) }
-        guard printsAll else { return }
-        let reason =
+        let (reason, request): (String, String?) =
             switch rest {
-            case .retryAfter: "Retry-After"
-            case .limited: "too many requests"
-            case .quota: "RateLimit"
-            case .circuitOpen(let failures, _): "circuit open after \(failures) failures in a row"
+            case .retryAfter: ("Retry-After", "as it asked")
+            case .limited: ("too many requests", "which refuses more requests")
+            case .quota: ("RateLimit", "as it asked")
+            // Its images fail, and none waits.
+            case .circuitOpen(let failures, _): ("circuit open after \(failures) failures in a row", nil)
             }
-        Terminal.printError("kf: \(Terminal.visible(host)): no requests for \(Self.text(rest.span)) (\(reason))")
-    }
-
-    private func tellLong(_ host: String, _ rest: HostRest) {
-        let reason: String
-        switch rest {
-        case .retryAfter, .quota: reason = "as it asked"
-        case .limited: reason = "which refuses more requests"
-        // Its images fail, and none waits.
-        case .circuitOpen: return
+        let (name, span) = (Terminal.visible(host), Self.text(rest.span))
+        if printsAll {
+            Terminal.printError("kf: \(name): no requests for \(span) (\(reason))")
+        } else if printsLong, let request, rest.span > .seconds(2), told.withLock({ $0.insert(host).inserted }) {
+            Terminal.printError("kf: waiting \(span) for \(name), \(request)")
         }
-        guard rest.span > .seconds(2), told.withLock({ $0.insert(host).inserted }) else { return }
-        Terminal.printError("kf: waiting \(Self.text(rest.span)) for \(Terminal.visible(host)), \(reason)")
     }
 
     /// `2 s`, `1.5 s`, `250 ms`
