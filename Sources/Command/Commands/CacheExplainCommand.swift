@@ -1,30 +1,24 @@
 import KFCore
 import KFSystem
 
-struct CacheExplainCommand: Sendable {
-    private let sources: CachedSources
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        sources = try CachedSources(arguments, of: "kf cache explain")
-    }
-
-    private var common: CommonSettings { sources.common }
-
-    func run() async -> ExitStatus {
-        await sources.each(asksRemotes: true) { text, source, found in
+enum CacheExplainCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let sources = try CachedSources(arguments, of: "kf cache explain")
+        let common = sources.common
+        return sources.each(asksRemotes: true) { text, source, found in
             if common.json {
-                Terminal.print(JSONObject((text, found), Self.fields).json)
+                Terminal.print(JSONObject((text, found), fields).json)
             } else if case .provider = source {
-                print(found, isLocal: true)
+                print(found, isLocal: true, common)
             } else {
-                print(found, isLocal: false)
+                print(found, isLocal: false, common)
             }
         } failed: { error, text in
             common.report(error, for: SourceArgument.name(text))
         }
     }
 
-    private func print(_ explanation: CacheExplanation, isLocal: Bool) {
+    private static func print(_ explanation: CacheExplanation, isLocal: Bool, _ common: CommonSettings) {
         let plan = explanation.plan
         if common.quiet {
             Terminal.print(plan.step.rawValue)
@@ -36,13 +30,13 @@ struct CacheExplainCommand: Sendable {
         if explanation.entries.isEmpty { Terminal.print("  not cached") }
         for entry in explanation.entries { printEntry(entry) }
         if let removal = explanation.removal, let date = DateText.text(removal.time) {
-            Terminal.print("  \(Self.text(removal.reason)) on \(date)Z")
+            Terminal.print("  \(text(removal.reason)) on \(date)Z")
         }
         if explanation.passesOverRemotes {
             Terminal.print("  remotes are not asked: the options or the request of a user forbid it")
         }
-        for holding in explanation.remotes { Terminal.print("  remote \(Terminal.visible(Self.text(holding)))") }
-        Terminal.print("  the next fetch \(Self.text(plan, isLocal: isLocal))")
+        for holding in explanation.remotes { Terminal.print("  remote \(Terminal.visible(text(holding)))") }
+        Terminal.print("  the next fetch \(text(plan, isLocal: isLocal))")
         Terminal.print("  because \(Terminal.visible(plan.reasons.joined(separator: ", and ")))")
         for condition in plan.conditions {
             Terminal.print("  request header \(condition.name): \(Terminal.visible(condition.value))")
@@ -52,10 +46,10 @@ struct CacheExplainCommand: Sendable {
         }
     }
 
-    private func printEntry(_ entry: CachedEntry) {
+    private static func printEntry(_ entry: CachedEntry) {
         let facts = entry.facts
         if let answer = EntryText.answer(entry) {
-            let span = entry.isExpired ? "expired" : Self.expiry(entry.expires, isExpired: false)
+            let span = entry.isExpired ? "expired" : expiry(entry.expires, isExpired: false)
             Terminal.print("  no image: \(answer), \(span)")
             return
         }
@@ -64,7 +58,7 @@ struct CacheExplainCommand: Sendable {
         parts.append(ByteText.bytes(facts.bytes))
         if entry.layer != nil { parts.append("in a lower layer") }
         parts.append("stored \(SpanText.short(Timestamp.now().since(entry.created))) ago")
-        parts.append(Self.expiry(entry.expires, isExpired: entry.isExpired))
+        parts.append(expiry(entry.expires, isExpired: entry.isExpired))
         let title = entry.name.identifier.isEmpty ? "original" : "@\(entry.name.identifier)"
         Terminal.print("  \(Terminal.visible(title)): \(parts.joined(separator: ", "))")
         Terminal.print("    \(Terminal.visible(entry.path))")

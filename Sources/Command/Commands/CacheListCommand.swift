@@ -43,40 +43,34 @@ enum CacheListCommand {
 }
 
 /// `kf cache which`: lists the entries of a file, by its content, with their keys alone.
-struct CacheWhichCommand: Sendable {
-    private let common: CommonSettings
-    private let files: [String]
-
+enum CacheWhichCommand {
     private static let fewestDigits = 8
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        files = arguments.operands
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let (common, files) = (try CommonSettings(arguments), arguments.operands)
         guard !files.isEmpty else { throw UsageError(message: "'kf cache which' needs a file or a SHA-256") }
-    }
-
-    func run() async -> ExitStatus {
-        let cache = common.cache(sizeLimit: nil, access: .readOnly)
-        var status = ExitStatus.success
-        for file in files {
-            do throws(KingfisherError) {
-                let found = try await cache.entries(sha256Prefix: try Self.digits(file))
-                let hint = "\(found.count) files begin with these digits; give more of them"
-                guard found.count == 1, !found[0].isEmpty else {
-                    throw .cacheError(reason: .imageNotExisting(key: found.count > 1 ? "\(file) (\(hint))" : file))
+        return common.onCache(access: .readOnly) { cache in
+            var status = ExitStatus.success
+            for file in files {
+                do throws(KingfisherError) {
+                    let found = try await cache.entries(sha256Prefix: try digits(file))
+                    let hint = "\(found.count) files begin with these digits; give more of them"
+                    guard found.count == 1, !found[0].isEmpty else {
+                        throw .cacheError(reason: .imageNotExisting(key: found.count > 1 ? "\(file) (\(hint))" : file))
+                    }
+                    for entry in found[0] {
+                        // The query is a part of what was asked for.
+                        Terminal.print(
+                            common.json
+                                ? JSONObject(entry, EntryTable.fields).json : EntryText.name(entry.name, whole: true))
+                    }
+                } catch {
+                    common.report(error, for: file)
+                    status.raise(to: error.status)
                 }
-                for entry in found[0] {
-                    // The query is a part of what was asked for.
-                    Terminal.print(
-                        common.json
-                            ? JSONObject(entry, EntryTable.fields).json : EntryText.name(entry.name, whole: true))
-                }
-            } catch {
-                common.report(error, for: file)
-                status.raise(to: error.status)
             }
+            return status
         }
-        return status
     }
 
     /// Returns the digits of a hash, or of the hash of a file's content. A file wins over a hash that is its name.

@@ -2,17 +2,11 @@ import KFCore
 import KFSystem
 
 /// `kf cache merge`: takes the images of other caches.
-struct CacheMergeCommand: Sendable {
-    private let common: CommonSettings
-    private let directories: [String]
-    private let isDryRun: Bool
-    private let sizeLimit: Int64?
-
+enum CacheMergeCommand {
     typealias Merged = (directory: String, isDryRun: Bool, result: CacheMerge)
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        directories = arguments.operands
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let (common, directories) = (try CommonSettings(arguments), arguments.operands)
         guard !directories.isEmpty else {
             throw UsageError(message: "'kf cache merge' needs the directory of another cache")
         }
@@ -21,12 +15,10 @@ struct CacheMergeCommand: Sendable {
             throw UsageError(
                 message: "'kf cache merge' takes directories; for a remote: kf cache pull --remote \(shown)")
         }
-        isDryRun = try arguments[Options.mergeDryRun]
-        sizeLimit = try arguments[Options.maxSize]
-    }
-
-    func run() -> ExitStatus {
-        common.onCache(sizeLimit: sizeLimit, access: isDryRun ? .readOnly : .create) { cache throws(KingfisherError) in
+        let isDryRun = try arguments[Options.mergeDryRun]
+        return common.onCache(
+            sizeLimit: try arguments[Options.maxSize], access: isDryRun ? .readOnly : .create
+        ) { cache throws(KingfisherError) in
             var status = ExitStatus.success
             for directory in directories {
                 do throws(KingfisherError) {
@@ -38,7 +30,7 @@ struct CacheMergeCommand: Sendable {
                         if tells, !isDryRun { Terminal.print(EntryText.name(entry.name, whole: true)) }
                     }
                     if result.damaged + result.tooLarge > 0 { status.raise(to: .someFailed) }
-                    print((directory, isDryRun, result))
+                    print((directory, isDryRun, result), common)
                 } catch {
                     common.report(error, for: directory)
                     status.raise(to: error.status)
@@ -51,7 +43,7 @@ struct CacheMergeCommand: Sendable {
     }
 
     /// Prints which of the caches has an image, or a newer one.
-    private func tell(there: CachedEntry?, here: CachedEntry?, _ directory: String) {
+    private static func tell(there: CachedEntry?, here: CachedEntry?, _ directory: String) {
         guard let name = (there ?? here)?.name, !DescriptionSerializer.isDescription(name.identifier) else { return }
         let other = "in \(directory)"
         var state = there == nil ? "only here" : "only \(other)"
@@ -65,12 +57,12 @@ struct CacheMergeCommand: Sendable {
         Terminal.print("\(Terminal.visible(state))\t\(EntryText.name(name, whole: true))")
     }
 
-    private func print(_ merged: Merged) {
-        if common.json { return Terminal.print(JSONObject(merged, Self.fields).json) }
+    private static func print(_ merged: Merged, _ common: CommonSettings) {
+        if common.json { return Terminal.print(JSONObject(merged, fields).json) }
         guard !common.quiet else { return }
         let result = merged.result
-        var parts = ["\(EntryText.count(result.taken.entries, "entry", "entries")) \(isDryRun ? "to take" : "taken")"]
-        parts[0] += " (\(ByteText.bytes(result.taken.bytes)))"
+        let entries = EntryText.count(result.taken.entries, "entry", "entries")
+        var parts = ["\(entries) \(merged.isDryRun ? "to take" : "taken") (\(ByteText.bytes(result.taken.bytes)))"]
         parts.append("\(result.kept) kept as they are")
         if result.damaged > 0 { parts.append("\(result.damaged) damaged and left out") }
         if result.tooLarge > 0 { parts.append("\(result.tooLarge) larger than --max-size and left out") }

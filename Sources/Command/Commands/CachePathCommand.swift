@@ -1,16 +1,11 @@
 import KFCore
 import KFSystem
 
-struct CachePathCommand: Sendable {
-    private let sources: CachedSources
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        sources = try CachedSources(arguments, of: "kf cache path")
-    }
-
-    func run() async -> ExitStatus {
+enum CachePathCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let sources = try CachedSources(arguments, of: "kf cache path")
         let (common, isOffline) = (sources.common, sources.settings.options.offline)
-        return await sources.each { (_, _, found) throws(KingfisherError) in
+        return sources.each { (_, _, found) throws(KingfisherError) in
             guard let target = found.target, found.isTargetWhole, !target.isExpired || isOffline else {
                 throw found.absence
             }
@@ -38,27 +33,30 @@ struct CachedSources: Sendable {
         guard !sources.isEmpty else { throw UsageError(message: "'\(command)' needs a URL, a file or a data: URI") }
     }
 
-    /// Calls `body` with each source, as text and as a source, and what is cached of each of its variants.
+    /// Calls `body` with each source, as text and as a source, and what is cached of each of its variants. Blocks.
     func each(
-        asksRemotes: Bool = false, _ body: (String, Source, CacheExplanation) throws(KingfisherError) -> Void,
-        failed: (KingfisherError, String) -> Void
-    ) async -> ExitStatus {
+        asksRemotes: Bool = false,
+        _ body: @escaping @Sendable (String, Source, CacheExplanation) throws(KingfisherError) -> Void,
+        failed: @escaping @Sendable (KingfisherError, String) -> Void
+    ) -> ExitStatus {
         let manager = KingfisherManager(cache: settings.cacheToRead(common))
-        var status = ExitStatus.success
-        var settings = settings
-        await settings.loadOverlays(manager, isLook: true)
-        for text in sources {
-            for variant in settings.variants {
-                do throws(KingfisherError) {
-                    let source = try SourceArgument.cachedSource(text, key: settings.key)
-                    let found = try await manager.explain(source, options: variant.options, asksRemotes: asksRemotes)
-                    try body(text, source, found)
-                } catch {
-                    failed(error, text)
-                    status.raise(to: error.status)
+        let settings = settings.withOverlays(manager, isLook: true)
+        return Blocking.wait {
+            var status = ExitStatus.success
+            for text in sources {
+                for variant in settings.variants {
+                    do throws(KingfisherError) {
+                        let source = try SourceArgument.cachedSource(text, key: settings.key)
+                        let found = try await manager.explain(
+                            source, options: variant.options, asksRemotes: asksRemotes)
+                        try body(text, source, found)
+                    } catch {
+                        failed(error, text)
+                        status.raise(to: error.status)
+                    }
                 }
             }
+            return status
         }
-        return status
     }
 }

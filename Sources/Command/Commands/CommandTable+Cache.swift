@@ -58,7 +58,7 @@ extension CommandTable {
                 + "64 digits, or its first 8 or more. Prints KEY or KEY@PROCESSOR, one per line. Exit status 1 when the "
                 + "cache has no such file."
         ]
-    ) { (arguments) throws(UsageError) in Blocking.wait(try CacheWhichCommand(arguments).run) }
+    ) { (arguments) throws(UsageError) in try CacheWhichCommand.run(arguments) }
 
     static let cachePut = CommandSpec(
         "cache", "put", summary: "Store an image file under a URL or a key", operands: "FILE|-",
@@ -94,7 +94,7 @@ extension CommandTable {
                 + "error (exit status 1)."
         ],
         essential: "process variant format cache-dir json quiet help"
-    ) { (arguments) throws(UsageError) in Blocking.wait(try CachePathCommand(arguments).run) }
+    ) { (arguments) throws(UsageError) in try CachePathCommand.run(arguments) }
 
     static let cacheExplain = CommandSpec(
         "cache", "explain", summary: "Explain a cache entry and what the next fetch would do", operands: "SOURCE...",
@@ -105,7 +105,7 @@ extension CommandTable {
                 + "does not change the cache. It asks each --remote what it has of the image."
         ],
         essential: "process format offline cache-dir json help"
-    ) { (arguments) throws(UsageError) in Blocking.wait(try CacheExplainCommand(arguments).run) }
+    ) { (arguments) throws(UsageError) in try CacheExplainCommand.run(arguments) }
 
     static let cacheVerify = CommandSpec(
         "cache", "verify", summary: "Check every cache entry and file for damage", operands: "[URL|PATTERN]...",
@@ -194,7 +194,7 @@ extension CommandTable {
                 + "file is hashed on its way. The other caches are only read, and other processes may use all of them "
                 + "meanwhile. Exit status 1 when an entry is damaged, which is left out."
         ]
-    ) { (arguments) throws(UsageError) in try CacheMergeCommand(arguments).run() }
+    ) { (arguments) throws(UsageError) in try CacheMergeCommand.run(arguments) }
 
     static let cacheClean = CommandSpec(
         "cache", "clean", summary: "Remove expired and excess entries, or a selection", operands: "[URL|PATTERN]...",
