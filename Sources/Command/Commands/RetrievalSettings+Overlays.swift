@@ -1,24 +1,32 @@
 import KFCore
 
 extension RetrievalSettings {
-    /// Reads the overlays of all watermarks, before the first image: their hashes are part of the cache keys.
+    /// Returns the settings with the overlays of all watermarks, which are read before the first image: their hashes are
+    /// part of the cache keys. Blocks.
     ///
     /// The images whose overlay cannot be had fail with its error, each for itself. `isLook` makes no request. An
     /// overlay that is not cached is then no failure of the run.
-    mutating func loadOverlays(_ manager: KingfisherManager, isLook: Bool) async {
-        var loaded: [String: Result<[UInt8], KingfisherError>] = [:]
-        for index in variants.indices {
-            let processor = variants[index].options.processor
-            do throws(KingfisherError) {
-                var overlays: [String: [UInt8]] = [:]
-                for name in processor.missingOverlays {
-                    if loaded[name] == nil { loaded[name] = await overlay(name, manager, isLook: isLook) }
-                    overlays[name] = try loaded[name]?.get()
+    func withOverlays(_ manager: KingfisherManager, isLook: Bool = false) -> RetrievalSettings {
+        guard lacksOverlays else { return self }
+        let known = self
+        return Blocking.wait {
+            var settings = known
+            var loaded: [String: Result<[UInt8], KingfisherError>] = [:]
+            for (index, variant) in known.variants.enumerated() {
+                let processor = variant.options.processor
+                do throws(KingfisherError) {
+                    var overlays: [String: [UInt8]] = [:]
+                    for name in processor.missingOverlays {
+                        if loaded[name] == nil { loaded[name] = await known.overlay(name, manager, isLook: isLook) }
+                        overlays[name] = try loaded[name]?.get()
+                    }
+                    settings.variants[index].options.processor = try processor.with(
+                        overlays, limits: known.options.decodeLimits)
+                } catch {
+                    settings.variants[index].options.overlayProblem = error
                 }
-                variants[index].options.processor = try processor.with(overlays, limits: options.decodeLimits)
-            } catch {
-                variants[index].options.overlayProblem = error
             }
+            return settings
         }
     }
 
@@ -43,17 +51,6 @@ extension RetrievalSettings {
     var lacksOverlays: Bool {
         // A key path of four steps costs a hit 70,000 instructions.
         variants.contains { !$0.options.processor.missingOverlays.isEmpty }
-    }
-
-    /// Returns the settings with the overlays of all watermarks. Blocks.
-    func withOverlays(_ manager: KingfisherManager, isLook: Bool = false) -> RetrievalSettings {
-        guard lacksOverlays else { return self }
-        let settings = self
-        return Blocking.wait {
-            var settings = settings
-            await settings.loadOverlays(manager, isLook: isLook)
-            return settings
-        }
     }
 
     /// The overlay without which a variant failed, for messages; nil when the error is another one.
