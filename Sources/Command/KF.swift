@@ -33,7 +33,7 @@ package enum KF {
     private static func run(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
         switch words.first {
         case nil:
-            Terminal.printPlainError(HelpText.overview(CommandTable.all))
+            Terminal.printPlainError(HelpText.overview)
             return .usage
         case "help", "--help", "-h":
             return try help(words.dropFirst())
@@ -48,14 +48,14 @@ package enum KF {
             return .success
         }
         let command = try find(words)
-        let line = try CommandLineWords(command, words.dropFirst(command.words.count), of: CommandTable.all)
+        let line = try CommandLineWords(command, words.dropFirst(command.words.count))
         if let help = line.help {
             Terminal.print(help == .short ? HelpText.brief(command) : HelpText.text(for: command))
             return .success
         }
         line.hideSecrets()
         let session = Session.current
-        let file = try ConfigFile(environment: session.environment) { CommandTable.allOptions }
+        let file = try ConfigFile(environment: session.environment)
         let arguments = try ParsedArguments(line, environment: session.environment, file: file)
         let color = try arguments[Options.color]
         session.color.withLock { $0 = color }
@@ -91,7 +91,7 @@ package enum KF {
         } else if words == ["--json"] {
             for command in CommandTable.all { Terminal.print(HelpText.object(of: command).json) }
         } else if words.isEmpty || words == ["help"] {
-            Terminal.print(HelpText.overview(CommandTable.all))
+            Terminal.print(HelpText.overview)
         } else {
             let command = try find(words)
             Terminal.print(try HelpText.text(for: command, part: words.dropFirst(command.words.count)))

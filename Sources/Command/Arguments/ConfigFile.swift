@@ -16,15 +16,10 @@ struct ConfigFile: Sendable {
     }
 
     /// Nil when there is no such file.
-    ///
-    /// `known`: every option of every command.
-    init?(environment: [String: String], known: () -> [OptionSpec]) throws(UsageError) {
+    init?(environment: [String: String]) throws(UsageError) {
         guard let path = Self.path(environment), let text = try Self.read(path) else { return nil }
-        try self.init(path: path, text: text, known: known())
-    }
-
-    private init(path: String, text: String, known: [OptionSpec]) throws(UsageError) {
         self.path = path
+        let known = CommandTable.allOptions
         var number = 0
         for line in text.split(omittingEmptySubsequences: false, whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
             number += 1

@@ -63,12 +63,9 @@ struct CommandLineWords: Sendable {
     private(set) var settings: [String: Setting] = [:]
     /// The form of help that is asked for. The words behind it are not looked at.
     private(set) var help: Help?
-    /// All commands, for suggestions.
-    private let commands: [CommandSpec]
 
-    init(_ command: CommandSpec, _ words: ArraySlice<String>, of commands: [CommandSpec]) throws(UsageError) {
+    init(_ command: CommandSpec, _ words: ArraySlice<String>) throws(UsageError) {
         self.command = command
-        self.commands = commands
         options = command.options
         var rest = words
         while help == nil, let word = rest.popFirst() {
@@ -189,7 +186,9 @@ struct CommandLineWords: Sendable {
     /// The commands that have the option; nil when none has it.
     private func owners(of name: String) -> String? {
         let bare = name.hasPrefix("no-") ? String(name.dropFirst(3)) : name
-        let owners = commands.filter { $0.option(named: name) != nil || $0.option(named: bare)?.isSwitch == true }
+        let owners = CommandTable.all.filter {
+            $0.option(named: name) != nil || $0.option(named: bare)?.isSwitch == true
+        }
         return owners.isEmpty ? nil : Suggestion.list(owners.map { "'kf \($0.name)'" }, last: "and")
     }
 }

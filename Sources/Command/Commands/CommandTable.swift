@@ -103,7 +103,7 @@ enum CommandTable {
                 + "error, and so are their variables (KF_HOST) for the commands that have them.",
         ],
         opensCache: false
-    ) { (arguments) throws(UsageError) in try ConfigCommand(arguments, of: all).run() }
+    ) { (arguments) throws(UsageError) in try ConfigCommand.run(arguments) }
 
     private static let completions = CommandSpec(
         "completions", summary: "Print a completion script for a shell", operands: "bash|zsh|fish",
@@ -114,13 +114,13 @@ enum CommandTable {
                 + "installs all three scripts where the shells look for them."
         ],
         opensCache: false
-    ) { (arguments) throws(UsageError) in try CompletionsCommand.run(arguments, of: all) }
+    ) { (arguments) throws(UsageError) in try CompletionsCommand.run(arguments) }
 
     private static let manual = CommandSpec(
         "man", summary: "Print the manual page", options: [Options.help.spec], examples: ["kf man | man -l -"],
         opensCache: false
     ) { _ in
-        Terminal.print(ManPage.text(of: all))
+        Terminal.print(ManPage.text)
         return .success
     }
 

@@ -1,12 +1,11 @@
 import KFCore
 
 enum CompletionsCommand {
-    static func run(_ arguments: ParsedArguments, of commands: [CommandSpec]) throws(UsageError) -> ExitStatus {
-        let words = CompletionWords(commands: commands)
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
         switch arguments.operands {
-        case ["bash"]: Terminal.print(BashCompletion(words: words).script)
-        case ["zsh"]: Terminal.print(ZshCompletion(words: words).script)
-        case ["fish"]: Terminal.print(FishCompletion(words: words).script)
+        case ["bash"]: Terminal.print(BashCompletion.script)
+        case ["zsh"]: Terminal.print(ZshCompletion.script)
+        case ["fish"]: Terminal.print(FishCompletion.script)
         default: throw UsageError(message: "'kf completions' needs the name of a shell: bash, zsh or fish")
         }
         return .success
@@ -14,25 +13,23 @@ enum CompletionsCommand {
 }
 
 /// The words that the three scripts complete.
-struct CompletionWords {
-    let commands: [CommandSpec]
-
+enum CompletionWords {
     /// The words that may follow `kf`, with explanations.
-    var first: [(word: String, help: String)] {
+    static var first: [(word: String, help: String)] {
         var rows: [(word: String, help: String)] = []
-        for command in commands where !rows.contains(where: { $0.word == command.words[0] }) {
+        for command in CommandTable.all where !rows.contains(where: { $0.word == command.words[0] }) {
             let help = command.words.count > 1 ? "Inspect and clean the cache" : command.summary
             rows.append((command.words[0], help))
         }
         return rows + [("help", "Explain a command")]
     }
 
-    func second(_ word: String) -> [CommandSpec] {
-        commands.filter { $0.words.count > 1 && $0.words[0] == word }
+    static func second(_ word: String) -> [CommandSpec] {
+        CommandTable.all.filter { $0.words.count > 1 && $0.words[0] == word }
     }
 
-    var families: [String] {
-        commands.reduce(into: []) {
+    static var families: [String] {
+        CommandTable.all.reduce(into: []) {
             if $1.words.count > 1, !$0.contains($1.words[0]) { $0.append($1.words[0]) }
         }
     }
@@ -56,11 +53,9 @@ struct CompletionWords {
 }
 
 /// The script for bash 4 and newer. It does not need the bash-completion package.
-struct BashCompletion {
-    let words: CompletionWords
-
-    var script: String {
-        let first = words.first.map(\.word) + ["--help", "--version"]
+enum BashCompletion {
+    static var script: String {
+        let first = CompletionWords.first.map(\.word) + ["--help", "--version"]
         return """
             # bash completion for kf, made by 'kf completions bash'
 
@@ -87,7 +82,7 @@ struct BashCompletion {
                 _kf_words '\(CompletionWords.processors.map(\.word).joined(separator: " "))'
             }
 
-            \(words.commands.map(function).joined(separator: "\n\n"))
+            \(CommandTable.all.map(function).joined(separator: "\n\n"))
 
             _kf() {
                 local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} word
@@ -109,8 +104,8 @@ struct BashCompletion {
             \(top())
                 help)
                     case ${COMP_WORDS[2]},$COMP_CWORD in
-            \(words.families.map { "        \($0),3) _kf_words '\(names($0))' ;;" }.joined(separator: "\n"))
-                    *,2) _kf_words '\((words.first.map(\.word).filter { $0 != "help" } + CompletionWords.topics).joined(separator: " "))' ;;
+            \(CompletionWords.families.map { "        \($0),3) _kf_words '\(names($0))' ;;" }.joined(separator: "\n"))
+                    *,2) _kf_words '\((CompletionWords.first.map(\.word).filter { $0 != "help" } + CompletionWords.topics).joined(separator: " "))' ;;
                     esac ;;
                 esac
             }
@@ -119,20 +114,20 @@ struct BashCompletion {
             """
     }
 
-    private func names(_ family: String) -> String {
-        words.second(family).map { $0.words[1] }.joined(separator: " ")
+    private static func names(_ family: String) -> String {
+        CompletionWords.second(family).map { $0.words[1] }.joined(separator: " ")
     }
 
-    private func top() -> String {
+    private static func top() -> String {
         var cases: [String] = []
-        for command in words.commands where command.words.count == 1 {
+        for command in CommandTable.all where command.words.count == 1 {
             cases.append("    \(command.words[0])) _kf_\(identifier(command)) ;;")
         }
-        for family in words.families {
+        for family in CompletionWords.families {
             cases.append("    \(family))")
             cases.append("        ((COMP_CWORD == 2)) && { _kf_words '\(names(family))'; return; }")
             cases.append("        case ${COMP_WORDS[2]} in")
-            for command in words.second(family) {
+            for command in CompletionWords.second(family) {
                 cases.append("        \(command.words[1])) _kf_\(identifier(command)) ;;")
             }
             cases.append("        esac ;;")
@@ -140,9 +135,9 @@ struct BashCompletion {
         return cases.joined(separator: "\n")
     }
 
-    private func identifier(_ command: CommandSpec) -> String { command.words.joined(separator: "_") }
+    private static func identifier(_ command: CommandSpec) -> String { command.words.joined(separator: "_") }
 
-    private func function(_ command: CommandSpec) -> String {
+    private static func function(_ command: CommandSpec) -> String {
         var lines = ["_kf_\(identifier(command))() {", "    case $prev in"]
         for option in command.options {
             guard let value = option.value else { continue }
@@ -161,7 +156,7 @@ struct BashCompletion {
         return lines.joined(separator: "\n")
     }
 
-    private func action(_ completion: ValueKind.Completion) -> String {
+    private static func action(_ completion: ValueKind.Completion) -> String {
         switch completion {
         case .nothing: ":"
         case .files: "_kf_files f"
@@ -174,10 +169,8 @@ struct BashCompletion {
 }
 
 /// The script for zsh: a file `_kf` in $fpath, or sourced after compinit.
-struct ZshCompletion {
-    let words: CompletionWords
-
-    var script: String {
+enum ZshCompletion {
+    static var script: String {
         """
         #compdef kf
         # zsh completion for kf, made by 'kf completions zsh'
@@ -197,15 +190,15 @@ struct ZshCompletion {
             case $state in
             command)
                 commands=(
-        \(words.first.map { described($0, indent: 12) }.joined(separator: "\n"))
+        \(CompletionWords.first.map { described($0, indent: 12) }.joined(separator: "\n"))
                 )
                 _describe -t commands 'command' commands && ret=0 ;;
             argument)
                 case $words[1] in
-        \(words.commands.filter { $0.words.count == 1 }.map { arguments($0, indent: 8) }.joined(separator: "\n"))
-        \(words.families.map(family).joined(separator: "\n"))
+        \(CommandTable.all.filter { $0.words.count == 1 }.map { arguments($0, indent: 8) }.joined(separator: "\n"))
+        \(CompletionWords.families.map(family).joined(separator: "\n"))
                 help)
-                    _values 'command' \((words.first.map(\.word) + CompletionWords.topics).joined(separator: " ")) && ret=0 ;;
+                    _values 'command' \((CompletionWords.first.map(\.word) + CompletionWords.topics).joined(separator: " ")) && ret=0 ;;
                 esac ;;
             esac
             return ret
@@ -219,8 +212,8 @@ struct ZshCompletion {
         """
     }
 
-    private func family(_ word: String) -> String {
-        let commands = words.second(word)
+    private static func family(_ word: String) -> String {
+        let commands = CompletionWords.second(word)
         return """
                     \(word))
                         _arguments -C '1:command:->command' '*::argument:->argument' && ret=0
@@ -238,12 +231,12 @@ struct ZshCompletion {
             """
     }
 
-    private func described(_ row: (word: String, help: String), indent: Int) -> String {
+    private static func described(_ row: (word: String, help: String), indent: Int) -> String {
         String(repeating: " ", count: indent)
             + CompletionWords.quoted(row.word.replacing(":", with: "\\:") + ":" + row.help)
     }
 
-    private func arguments(_ command: CommandSpec, indent: Int) -> String {
+    private static func arguments(_ command: CommandSpec, indent: Int) -> String {
         let margin = String(repeating: " ", count: indent)
         var specs = command.options.map { option(option: $0) }
         specs += command.options.filter { $0.isSwitch && $0.name != "help" }
@@ -254,7 +247,7 @@ struct ZshCompletion {
         return head + specs.map { "\(margin)        \($0)" }.joined(separator: " \\\n") + " && ret=0 ;;"
     }
 
-    private func option(option: OptionSpec) -> String {
+    private static func option(option: OptionSpec) -> String {
         let help = option.help.replacing("[", with: "\\[").replacing("]", with: "\\]").replacing("'", with: "'\\''")
         let mandatory = option.isValueOptional ? "::" : ":"
         let value = option.value.map { "\(mandatory)\(name($0)):\(action($0.completion))" } ?? ""
@@ -267,11 +260,11 @@ struct ZshCompletion {
         return "'\(prefix)'{-\(short)\(mark[0]),--\(option.name)\(mark[1])}'[\(help)]\(value)'"
     }
 
-    private func name(_ kind: ValueKind) -> String {
+    private static func name(_ kind: ValueKind) -> String {
         !kind.isChoice ? kind.placeholder.replacing(":", with: "\\:") : "word"
     }
 
-    private func action(_ completion: ValueKind.Completion) -> String {
+    private static func action(_ completion: ValueKind.Completion) -> String {
         switch completion {
         case .nothing: ""
         case .files: "_files"
@@ -284,10 +277,8 @@ struct ZshCompletion {
 }
 
 /// The script for fish 3 and newer.
-struct FishCompletion {
-    let words: CompletionWords
-
-    var script: String {
+enum FishCompletion {
+    static var script: String {
         var lines = [
             "# fish completion for kf, made by 'kf completions fish'", "",
             "# Whether the words after kf begin with these.", "function __kf_is",
@@ -302,21 +293,22 @@ struct FishCompletion {
             "end", "", "complete -c kf -f", "complete -c kf -n __kf_has_only -l version -d 'Print the version'",
             "complete -c kf -n __kf_has_only -l help -d 'Explain kf'",
         ]
-        for row in words.first { lines.append(word(row, behind: "__kf_has_only")) }
-        for family in words.families {
-            for command in words.second(family) {
+        for row in CompletionWords.first { lines.append(word(row, behind: "__kf_has_only")) }
+        for family in CompletionWords.families {
+            for command in CompletionWords.second(family) {
                 lines.append(word((command.words[1], command.summary), behind: "'__kf_has_only \(family)'"))
                 lines.append(word((command.words[1], command.summary), behind: "'__kf_has_only help \(family)'"))
             }
         }
-        for row in words.first + HelpTopic.allCases.map({ ($0.rawValue, $0.summary) }) where row.word != "help" {
+        let topics = HelpTopic.allCases.map { (word: $0.rawValue, help: $0.summary) }
+        for row in CompletionWords.first + topics where row.word != "help" {
             lines.append(word(row, behind: "'__kf_has_only help'"))
         }
-        for command in words.commands { lines += ["", "# kf \(command.name)"] + complete(command) }
+        for command in CommandTable.all { lines += ["", "# kf \(command.name)"] + complete(command) }
         return lines.joined(separator: "\n")
     }
 
-    private func complete(_ command: CommandSpec) -> [String] {
+    private static func complete(_ command: CommandSpec) -> [String] {
         let start = "complete -c kf -n '__kf_is \(command.name)'"
         var lines = command.options.map { option in
             start + (option.short.map { " -s \($0)" } ?? "") + " -l \(option.name)"
@@ -331,11 +323,11 @@ struct FishCompletion {
         return lines
     }
 
-    private func word(_ row: (word: String, help: String), behind condition: String) -> String {
+    private static func word(_ row: (word: String, help: String), behind condition: String) -> String {
         "complete -c kf -n \(condition) -a \(row.word) -d \(quoted(row.help))"
     }
 
-    private func arguments(_ completion: ValueKind.Completion) -> String {
+    private static func arguments(_ completion: ValueKind.Completion) -> String {
         switch completion {
         case .nothing: return " -f"
         case .files: return " -F"
@@ -347,7 +339,7 @@ struct FishCompletion {
         }
     }
 
-    private func quoted(_ text: String) -> String {
+    private static func quoted(_ text: String) -> String {
         "'" + text.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
     }
 }

@@ -1,22 +1,12 @@
 import KFCore
 
-struct ConfigCommand: Sendable {
-    private let json: Bool
-    private let rows: [ConfigRow]
-    private let path: String?
-    private let isThere: Bool
-    private let problem: UsageError?
-
-    init(_ arguments: ParsedArguments, of commands: [CommandSpec]) throws(UsageError) {
-        json = try arguments[Options.json]
+enum ConfigCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
         let (environment, file) = (arguments.environment, arguments.file)
-        path = ConfigFile.path(environment)
-        isThere = file != nil
-        let owned = commands.map { (name: $0.name, options: $0.options) }
-        var seen: Set<String> = []
+        let place = (path: ConfigFile.path(environment), exists: file != nil)
+        let owned = CommandTable.all.map { (name: $0.name, options: $0.options) }
         var rows: [ConfigRow] = []
-        for option in owned.flatMap(\.options)
-        where option.environmentVariable != nil && seen.insert(option.name).inserted {
+        for option in CommandTable.allOptions where option.environmentVariable != nil {
             let isOwn = Options.common().contains { $0.name == option.name }
             let setting: Setting? =
                 isOwn ? arguments.setting(of: option) : try ParsedArguments.setting(option, environment, file)
@@ -29,23 +19,22 @@ struct ConfigCommand: Sendable {
             let commands = owned.filter { $0.options.contains { $0.name == option.name } }.map(\.name)
             rows.append(ConfigRow(option: option, setting: setting, byDefault: byDefault, commands: commands))
         }
-        self.rows = rows
-        problem = Self.problem(environment, file, commands)
-    }
-
-    func run() throws(UsageError) -> ExitStatus {
-        if json { printJSON() } else { printTable() }
+        let problem = problem(environment, file)
+        if try arguments[Options.json] {
+            for row in rows { Terminal.print(JSONObject(row, ConfigRow.fields).json) }
+            Terminal.print(JSONObject(summary: place, summary).json)
+        } else {
+            print(rows, place)
+        }
         if let problem { throw problem }
         return .success
     }
 
     /// The first setting that `kf fetch` or `kf prefetch` would refuse.
-    private static func problem(
-        _ environment: [String: String], _ file: ConfigFile?, _ commands: [CommandSpec]
-    ) -> UsageError? {
-        for command in commands where command.words == ["fetch"] || command.words == ["prefetch"] {
+    private static func problem(_ environment: [String: String], _ file: ConfigFile?) -> UsageError? {
+        for command in CommandTable.all where command.words == ["fetch"] || command.words == ["prefetch"] {
             do throws(UsageError) {
-                let line = try CommandLineWords(command, [], of: commands)
+                let line = try CommandLineWords(command, [])
                 let arguments = try ParsedArguments(line, environment: environment, file: file)
                 _ = try CommonSettings(arguments)
                 _ = try RetrievalSettings(arguments)
@@ -56,9 +45,9 @@ struct ConfigCommand: Sendable {
         return nil
     }
 
-    private func printTable() {
-        Terminal.print(
-            "# \(Terminal.visible(path ?? "no config file: HOME is not set"))\(isThere ? "" : " (not there)")")
+    private static func print(_ rows: [ConfigRow], _ place: (path: String?, exists: Bool)) {
+        let path = Terminal.visible(place.path ?? "no config file: HOME is not set")
+        Terminal.print("# \(path)\(place.exists ? "" : " (not there)")")
         let names = rows.map(\.option.name.count).max() ?? 0
         let cells = rows.map { Terminal.visible($0.shown) }
         let width = min(cells.map(\.count).max() ?? 0, 40)
@@ -68,11 +57,6 @@ struct ConfigCommand: Sendable {
                 + Terminal.visible(row.from)
             Terminal.print(line)
         }
-    }
-
-    private func printJSON() {
-        for row in rows { Terminal.print(JSONObject(row, ConfigRow.fields).json) }
-        Terminal.print(JSONObject(summary: (path, isThere), Self.summary).json)
     }
 
     static let summary: [JSONField<(path: String?, exists: Bool)>] = [

@@ -53,7 +53,7 @@ enum HelpText {
             ])
     }
 
-    static func overview(_ commands: [CommandSpec]) -> String {
+    static var overview: String {
         let topics = HelpTopic.allCases.map { "'\($0.rawValue)'" }
         let others = [("help", "Explain a command, as in 'kf help fetch', \(Suggestion.list(topics, last: "or"))")]
         return """
@@ -61,7 +61,7 @@ enum HelpText {
 
             Usage: kf COMMAND [OPTION]... [ARGUMENT]...
 
-            \(lines(commands.map { ($0.name, $0.summary) } + others))
+            \(lines(CommandTable.all.map { ($0.name, $0.summary) } + others))
 
             A source is an http or https URL, a path or file: URL, a data: URI, or - for
             standard input. Exit status: 0 success, 1 some items failed, 2 wrong usage,

@@ -2,7 +2,9 @@ import KFCore
 
 /// kf(1), generated from the commands' tables.
 enum ManPage {
-    static func text(of all: [CommandSpec]) -> String {
+    private static let all = CommandTable.all
+
+    static var text: String {
         var page = Roff()
         page.macro("TH", "KF", "1", Version.date, HelpText.version, "User Commands")
         page.macro("SH", "NAME")
@@ -18,8 +20,8 @@ enum ManPage {
             if index > 0 { page.macro("PP") }
             page.line(paragraph)
         }
-        commands(all, &page)
-        options(all, &page)
+        commands(&page)
+        options(&page)
         page.macro("SH", "PROCESSORS")
         page.line(ManualText.processors)
         for row in HelpTopic.processorRows { page.item(row.left, "\(row.right).") }
@@ -45,11 +47,11 @@ enum ManPage {
     }
 
     /// The commands that have this option with the same meaning.
-    private static func owners(_ option: OptionSpec, _ all: [CommandSpec]) -> [String] {
+    private static func owners(_ option: OptionSpec) -> [String] {
         all.filter { $0.options.contains { $0.name == option.name && $0.help == option.help } }.map(\.name)
     }
 
-    private static func commands(_ all: [CommandSpec], _ page: inout Roff) {
+    private static func commands(_ page: inout Roff) {
         page.macro("SH", "COMMANDS")
         for command in all {
             page.macro("SS", "kf \(command.name)" + (command.operands.map { " \($0)" } ?? ""))
@@ -58,21 +60,21 @@ enum ManPage {
                 page.macro("PP")
                 page.line(paragraph)
             }
-            for option in command.options where owners(option, all).count == 1 { item(option, "", &page) }
+            for option in command.options where owners(option).count == 1 { item(option, "", &page) }
         }
     }
 
-    private static func options(_ all: [CommandSpec], _ page: inout Roff) {
+    private static func options(_ page: inout Roff) {
         page.macro("SH", "OPTIONS")
         page.line("These options belong to several commands. Every switch has a --no- form, and -- ends the options.")
         var done: Set<String> = []
         let shared = all.flatMap(\.options).filter { option in
-            done.insert("\(option.name) \(option.help)").inserted && owners(option, all).count > 1
+            done.insert("\(option.name) \(option.help)").inserted && owners(option).count > 1
         }
         for group in HelpText.groups(shared) {
             page.macro("SS", group.rawValue)
             for option in shared where option.group == group {
-                let owners = owners(option, all)
+                let owners = owners(option)
                 let isEverywhere = owners.count >= all.count - 2
                 item(option, isEverywhere ? "" : "Used by \(Suggestion.list(owners, last: "and")). ", &page)
             }
