@@ -49,7 +49,7 @@ package final class FaultServer: Sendable {
     package func stop() { listener.stop() }
 
     private func converse(on connection: Int32) {
-        var reader = FaultReader(connection: connection)
+        let reader = FaultReader(connection: connection)
         while var request = reader.next() {
             let index = asked.withLock { asked in
                 asked.append(request)

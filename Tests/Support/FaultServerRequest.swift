@@ -28,7 +28,7 @@ package struct FaultRequest: Sendable, Equatable {
 }
 
 /// Reads requests off a connection.
-struct FaultReader {
+final class FaultReader {
     let connection: Int32
     private var buffer: [UInt8] = []
     private var count = 0
@@ -36,9 +36,9 @@ struct FaultReader {
     init(connection: Int32) { self.connection = connection }
 
     /// nil when the client has left or sent no head of at most 1 MiB.
-    mutating func next() -> FaultRequest? {
+    func next() -> FaultRequest? {
         while true {
-            if let end = endOfHead {
+            if let end = buffer.firstRange(of: [13, 10, 13, 10])?.lowerBound {
                 let lines = String(decoding: buffer[..<end], as: UTF8.self).split(separator: "\r\n").map { String($0) }
                 buffer.removeFirst(end + 4)
                 guard let words = lines.first?.split(separator: " "), words.count >= 2 else { return nil }
@@ -51,8 +51,18 @@ struct FaultReader {
         }
     }
 
+    /// The next bytes of a body, at most so many. Nil when the client has left.
+    func take(atMost limit: Int) -> [UInt8]? {
+        if buffer.isEmpty {
+            guard let more = FaultSocket.receive(connection) else { return nil }
+            buffer = more
+        }
+        defer { buffer.removeFirst(min(limit, buffer.count)) }
+        return Array(buffer.prefix(limit))
+    }
+
     /// The body; fewer bytes than its length when the client has left.
-    mutating func body(of request: FaultRequest, taking: FaultBody) -> [UInt8] {
+    func body(of request: FaultRequest, taking: FaultBody) -> [UInt8] {
         let length = request.contentLength
         if case .none = taking { return [] }
         if length > 0, request.header("Expect")?.lowercased() == "100-continue" {
@@ -76,10 +86,5 @@ struct FaultReader {
         let count = min(length, buffer.count)
         defer { buffer.removeFirst(count) }
         return Array(buffer[..<count])
-    }
-
-    private var endOfHead: Int? {
-        guard buffer.count >= 4 else { return nil }
-        return (0...(buffer.count - 4)).first { buffer[$0..<($0 + 4)].elementsEqual([13, 10, 13, 10]) }
     }
 }

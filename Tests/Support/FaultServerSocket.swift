@@ -9,9 +9,8 @@ enum FaultSocket {
 
     /// Listens at a port, or at a free one, of an IPv4 or IPv6 address.
     static func listen(_ address: String, port: Int = 0, backlog: Int32 = 512) throws -> (socket: Int32, port: Int) {
-        let isV6 = address.contains(":")
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-        let socket = Glibc.socket(isV6 ? AF_INET6 : AF_INET, type, 0)
+        let socket = Glibc.socket(address.contains(":") ? AF_INET6 : AF_INET, type, 0)
         guard socket >= 0 else { throw Failure(errno: errno) }
         guard bind(socket, to: address, port: port), Glibc.listen(socket, backlog) == 0 else {
             let failure = Failure(errno: errno)
@@ -22,26 +21,30 @@ enum FaultSocket {
     }
 
     static func bind(_ socket: Int32, to address: String, port: Int) -> Bool {
+        withName(address, port) { Glibc.bind(socket, $0, $1) == 0 }
+    }
+
+    /// Calls `body` with an IPv4 or IPv6 address and a port as the system calls take them.
+    private static func withName<Value>(
+        _ address: String, _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Value
+    ) -> Value {
+        func pass<Name>(_ name: Name) -> Value {
+            withUnsafeBytes(of: name) {
+                body($0.assumingMemoryBound(to: sockaddr.self).baseAddress!, socklen_t($0.count))
+            }
+        }
         if address.contains(":") {
             var name = sockaddr_in6()
             name.sin6_family = sa_family_t(AF_INET6)
             name.sin6_port = in_port_t(port).bigEndian
             inet_pton(AF_INET6, address, &name.sin6_addr)
-            return withUnsafePointer(to: &name) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    Glibc.bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in6>.size)) == 0
-                }
-            }
+            return pass(name)
         }
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
         name.sin_port = in_port_t(port).bigEndian
         inet_pton(AF_INET, address, &name.sin_addr)
-        return withUnsafePointer(to: &name) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
+        return pass(name)
     }
 
     /// A port where no program listens. The system gives it to no socket by itself: those ports begin at 32768.
@@ -68,29 +71,8 @@ enum FaultSocket {
     /// A non-blocking socket on its way to a loopback port.
     static func connect(port: Int, address: String = "127.0.0.1") -> Int32 {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        if address.contains(":") {
-            let socket = Glibc.socket(AF_INET6, type, 0)
-            var name = sockaddr_in6()
-            name.sin6_family = sa_family_t(AF_INET6)
-            name.sin6_port = in_port_t(port).bigEndian
-            inet_pton(AF_INET6, address, &name.sin6_addr)
-            _ = withUnsafePointer(to: &name) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in6>.size))
-                }
-            }
-            return socket
-        }
-        let socket = Glibc.socket(AF_INET, type, 0)
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_port = in_port_t(port).bigEndian
-        inet_pton(AF_INET, address, &name.sin_addr)
-        _ = withUnsafePointer(to: &name) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
+        let socket = Glibc.socket(address.contains(":") ? AF_INET6 : AF_INET, type, 0)
+        _ = withName(address, port) { Glibc.connect(socket, $0, $1) }
         return socket
     }
 

@@ -39,7 +39,7 @@ package final class UploadServer: Sendable {
     package func stop() { listener.stop() }
 
     private func converse(on connection: Int32) {
-        let reader = UploadReader(connection)
+        let reader = FaultReader(connection: connection)
         while let request = reader.next() {
             let exchange = UploadExchange(request, reader)
             exchange.record = { [self] upload in taken.withLock { $0.append(upload) } }
@@ -57,19 +57,16 @@ package final class UploadExchange {
     package private(set) var received: [UInt8] = []
     fileprivate private(set) var isOver = false
     fileprivate var record: ((UploadServer.Upload) -> Void)?
-    private let reader: UploadReader
+    private let reader: FaultReader
 
-    fileprivate init(_ request: FaultRequest, _ reader: UploadReader) {
+    fileprivate init(_ request: FaultRequest, _ reader: FaultReader) {
         self.request = request
         self.reader = reader
     }
 
-    /// The Content-Length of the request; 0 without one.
-    package var length: Int { request.header("Content-Length").flatMap { Int($0) } ?? 0 }
-
     /// Reads the body up to that length, or the whole body. Returns false when the client leaves before.
     @discardableResult package func receive(upTo length: Int? = nil) -> Bool {
-        let length = min(length ?? self.length, self.length)
+        let length = min(length ?? .max, request.contentLength)
         while received.count < length {
             guard let more = reader.take(atMost: length - received.count) else {
                 isOver = true
@@ -111,40 +108,5 @@ package final class UploadExchange {
     /// Waits that long, or until the client leaves.
     package func pause(_ span: Duration) {
         if FaultSocket.isClosed(reader.connection, within: span) { isOver = true }
-    }
-}
-
-/// The bytes of one connection.
-private final class UploadReader {
-    let connection: Int32
-    private var buffer: [UInt8] = []
-    private var count = 0
-
-    init(_ connection: Int32) { self.connection = connection }
-
-    /// Reads a head. Nil when the client has left.
-    func next() -> FaultRequest? {
-        let end = Array("\r\n\r\n".utf8)
-        while true {
-            if let start = buffer.firstRange(of: end)?.lowerBound {
-                let lines = String(decoding: buffer[..<start], as: UTF8.self).split(separator: "\r\n").map(String.init)
-                buffer.removeFirst(start + end.count)
-                guard let words = lines.first?.split(separator: " "), words.count >= 2 else { return nil }
-                defer { count += 1 }
-                return FaultRequest(
-                    method: String(words[0]), path: String(words[1]), headers: Array(lines.dropFirst()), index: count)
-            }
-            guard buffer.count < 1 << 20, let more = FaultSocket.receive(connection) else { return nil }
-            buffer += more
-        }
-    }
-
-    func take(atMost limit: Int) -> [UInt8]? {
-        if buffer.isEmpty {
-            guard let more = FaultSocket.receive(connection) else { return nil }
-            buffer = more
-        }
-        defer { buffer.removeFirst(min(limit, buffer.count)) }
-        return Array(buffer.prefix(limit))
     }
 }
