@@ -254,10 +254,6 @@ class World:
             return Reply(201)
         if request.method == "MKCOL":
             return Reply(405 if self.is_bucket else 201)
-        if request.method == "DELETE":
-            return Reply(204 if self.blobs.pop(request.path, None) else 404)
-        if "list-type=2" in request.target:
-            return Reply(200, [("Content-Type", "application/xml")], listed(self.blobs, request.path.rstrip("/") + "/"))
         data = self.blobs.get(request.path)
         if data is None:
             return Reply(404)
@@ -286,14 +282,6 @@ def is_signed(request):
         secret = hmac.digest(secret, part.encode(), "sha256")
     text = "\n".join(["AWS4-HMAC-SHA256", date, scope, sha256("\n".join(lines).encode())])
     return hmac.digest(secret, text.encode(), "sha256").hex() == signature
-
-
-def listed(blobs, bucket):
-    """A page of ListObjectsV2, which has all."""
-    rows = "".join(
-        f"<Contents><Key>{path.removeprefix(bucket)}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
-        f"<Size>{len(data)}</Size></Contents>" for path, data in sorted(blobs.items()) if path.startswith(bucket))
-    return f"<ListBucketResult>{rows}<IsTruncated>false</IsTruncated></ListBucketResult>".encode()
 
 
 CHALLENGES = {"basic": 'Basic realm="pictures"', "digest": 'Digest realm="pictures", nonce="once", qop="auth", algorithm=MD5'}
