@@ -6,11 +6,7 @@ extension EndToEnd {
     @Suite(
         "Reading AVIF",
         .enabled(if: Tool.isInstalled("avifenc"), "no avifenc (package libavif-bin)"))
-    struct AVIFTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class AVIFTests: CommandSuite {
         /// An AVIF of a fixture, in the test's directory.
         private func file(_ name: String, _ options: String...) async throws -> String {
             let picture = FixturesDirectory.path("png/rgb.png")

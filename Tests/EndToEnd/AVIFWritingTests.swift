@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Writing AVIF", .enabled(if: Tool.isInstalled("avifdec"), "avifdec is not installed"))
-    struct AVIFWritingTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class AVIFWritingTests: CommandSuite {
         /// The lines of `avifdec --info`.
         private func info(_ path: String) async throws -> String {
             let result = try await RunningCommand(

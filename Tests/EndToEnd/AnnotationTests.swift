@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Failures for the runner of a workflow")
-    struct AnnotationTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try .withoutRetries()
-            server = try FileServer()
-        }
-
+    final class AnnotationTests: UnretriedSuite {
         private func run(_ options: String..., github: Bool = false) async throws -> CommandResult {
             let arguments = ["prefetch", "a,b%.txt"] + options
             return try await github

@@ -196,11 +196,7 @@ extension EndToEnd {
     }
 
     @Suite("Cache owners", .enabled(if: geteuid() == 0, "only root can be another user"))
-    struct OwnerTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class OwnerTests: CommandSuite {
         private func asNobody(
             _ arguments: [String], _ variables: [String: String] = [:]
         ) async throws -> CommandResult {

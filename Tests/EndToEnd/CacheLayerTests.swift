@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Lower cache layers")
-    struct CacheLayerTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class CacheLayerTests: ServedSuite {
         @Test("A lower layer serves misses and is never written to")
         func layer() async throws {
             let lower = kf.home.path("lower").path

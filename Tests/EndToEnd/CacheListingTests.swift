@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Cache listing")
-    struct CacheListingTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class CacheListingTests: ServedSuite {
         private func fill() async throws {
             let names = ["png/grey.png", "png/rgb.png?token=secret", "jpeg/grey.jpg"]
             let result = try await kf.run(["fetch"] + names.map(server.url))

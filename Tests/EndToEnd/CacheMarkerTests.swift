@@ -4,11 +4,8 @@ import Testing
 
 extension EndToEnd {
     @Suite("Cache markers")
-    struct CacheMarkerTests {
-        let kf: KFCommand
+    final class CacheMarkerTests: CommandSuite {
         let image = FixturesDirectory.path("png/grey.png")
-
-        init() throws { kf = try KFCommand() }
 
         private var tag: URL { kf.cacheDirectory.appendingPathComponent("CACHEDIR.TAG") }
 

@@ -4,16 +4,8 @@ import Testing
 
 extension EndToEnd {
     @Suite("Cache options")
-    struct CacheOptionTests {
-        let kf: KFCommand
-        let server: FileServer
-        let grey: String
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-            grey = server.url("png/grey.png")
-        }
+    final class CacheOptionTests: ServedSuite {
+        private var grey: String { server.url("png/grey.png") }
 
         private func entries() async throws -> [[String: Any]] {
             try await kf.run("cache", "ls", "--json").objects()

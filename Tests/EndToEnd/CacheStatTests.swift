@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Cache statistics")
-    struct CacheStatTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class CacheStatTests: CommandSuite {
         private func fill() async throws {
             let files = ["png/grey.png", "png/rgb.png", "jpeg/grey.jpg"].map(FixturesDirectory.path)
             let result = try await kf.run(["fetch"] + files)

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Cache verification")
-    struct CacheVerifyTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class CacheVerifyTests: CommandSuite {
         private func fill() async throws -> [String] {
             let names = ["png/grey.png", "png/rgb.png", "jpeg/grey.jpg"]
             let result = try await kf.run(["fetch"] + names.map(FixturesDirectory.path))

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Command line syntax")
-    struct CommandLineTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class CommandLineTests: CommandSuite {
         @Test("A source that starts with a dash follows a double dash")
         func dash() async throws {
             let fixture = try FixturesDirectory.named("png/grey.png")

@@ -5,11 +5,7 @@ import Testing
 extension EndToEnd {
     /// What a user sees of connections that are used again, and of those that cannot be.
     @Suite("Connection reuse")
-    struct ConnectionTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class ConnectionTests: CommandSuite {
         private func reply(_ body: Data) -> [UInt8] {
             Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body
         }

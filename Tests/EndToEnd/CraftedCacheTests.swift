@@ -5,11 +5,8 @@ import Testing
 extension EndToEnd {
     /// A restored CI cache may have been written by anyone.
     @Suite("Crafted caches")
-    struct CraftedCacheTests {
-        let kf: KFCommand
+    final class CraftedCacheTests: CommandSuite {
         let image = FixturesDirectory.path("png/grey.png")
-
-        init() throws { kf = try KFCommand() }
 
         private static let uses = [
             ["fetch", "IMAGE"], ["fetch", "IMAGE", "--force-refresh"], ["fetch", "OTHER", "--max-size", "60k"],

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Delivered damage")
-    struct DamageWarningTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class DamageWarningTests: CommandSuite {
         private func file(_ name: String, _ bytes: some Collection<UInt8>) throws -> String {
             let path = kf.home.path(name)
             try Data(bytes).write(to: path)

@@ -111,11 +111,7 @@ extension EndToEnd {
     }
 
     @Suite("Host filters")
-    struct HostOptionTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class HostOptionTests: CommandSuite {
         private func keep(_ key: String, host: String) async throws {
             try kf.home.write("\(key).png", FixturesDirectory.named("png/grey.png").data + Data(key.utf8))
             let result = try await kf.run("fetch", "\(key).png", "--key", key)

@@ -6,15 +6,7 @@ extension EndToEnd {
     @Suite(
         "DuckDB",
         .enabled("no duckdb here; KF_PYTHON names a Python that has it") { await DataSet.hasPackage("duckdb") })
-    struct DuckDBTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class DuckDBTests: ServedSuite {
         private func python(_ script: String) async throws -> String {
             let result = try await Tool.run(DataSet.python, "-c", script, in: kf.home.url)
             try #require(result.status == 0, "\(result)")

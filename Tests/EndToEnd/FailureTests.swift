@@ -7,12 +7,7 @@ extension EndToEnd {
     struct FailureTests {
         let kf: KFCommand
 
-        init() throws {
-            var kf = try KFCommand()
-            // The waiting between attempts is somebody else's test.
-            kf.environment["KF_RETRY"] = "0"
-            self.kf = kf
-        }
+        init() throws { kf = try .withoutRetries() }
 
         @Test("A server's error is named, and no file is written", arguments: [403, 404, 410, 500, 503])
         func status(_ status: Int) async throws {

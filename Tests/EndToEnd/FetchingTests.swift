@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Fetching")
-    struct FetchingTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class FetchingTests: ServedSuite {
         @Test("Every format arrives byte for byte")
         func everyFixture() async throws {
             let extensions = ["jpeg": "jpg", "png": "png", "gif": "gif", "webp": "webp", "bmp": "bmp", "ico": "ico"]

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Output formats")
-    struct FormatTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class FormatTests: CommandSuite {
         private func fetch(_ name: String, _ options: String...) async throws -> (item: ItemReport, data: Data) {
             let source = FixturesDirectory.path(name)
             let result = try await kf.run(["fetch", source, "--json"] + options)

@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Lists by hand")
-    struct HandMadeListTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try .withoutRetries()
-            server = try FileServer()
-        }
-
+    final class HandMadeListTests: UnretriedSuite {
         private var grey: String { server.url("png/grey.png") }
 
         private func requested() async throws -> [String] { try await server.requests().map(\.path).sorted() }
@@ -125,7 +117,7 @@ extension EndToEnd {
 
         @Test("Quotes, comments, spaces and line ends are accepted")
         func handMade() async throws {
-            let url = { (query: String) in server.url("png/grey.png?\(query)") }
+            func url(_ query: String) -> String { server.url("png/grey.png?\(query)") }
             let lines = [
                 "\u{feff}# my images", "", "\(url("plain"))  ", "\"\(url("double"))\"", "'\(url("single"))'  # quoted",
                 "\(url("comment"))  # the cat", "\(url("fragment"))#top", "\"\(url("array"))\",", "\t\(url("tab"))",
@@ -145,7 +137,7 @@ extension EndToEnd {
 
         @Test("A CSV with mixed line ends has all of its records")
         func mixedEnds() async throws {
-            let url = { (name: String) in server.url("\(name).png") }
+            func url(_ name: String) -> String { server.url("\(name).png") }
             let list = "url,id\n\(url("png/grey")),1\r\(url("none1")),2\r\n\(url("none2")),3\n\(url("none3")),4\r"
             for (list, name) in [(list, "mixed.csv"), (list.replacing(/\r?\n/) { _ in "\r" }, "old.csv")] {
                 try kf.home.write(name, list)
@@ -163,7 +155,7 @@ extension EndToEnd {
 
         @Test("A column path expands to several URLs of a record")
         func paths() async throws {
-            let object = { (names: [String]) in
+            func object(_ names: [String]) -> String {
                 "{\"id\":7,\"images\":[" + names.map { "{\"url\":\"\(server.url($0))\"}" }.joined(separator: ",")
                     + "]}\n"
             }

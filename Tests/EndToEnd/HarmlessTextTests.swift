@@ -17,9 +17,7 @@ extension EndToEnd {
 
         let kf: KFCommand
 
-        init() throws {
-            kf = try .withoutRetries()
-        }
+        init() throws { kf = try .withoutRetries() }
 
         private func expectHarmless(_ text: String, _ place: Comment) {
             let found = text.unicodeScalars.filter { $0 != "\n" && Self.harmful.contains($0) }

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Help")
-    struct HelpTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class HelpTests: CommandSuite {
         /// The names of all commands, as the overview lists them.
         private func commands() async throws -> [String] {
             try await kf.run("help").outputLines.filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("ICO and BMP")
-    struct IconTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class IconTests: CommandSuite {
         @Test(
             "An ICO or BMP is delivered unchanged",
             arguments: ["ico/bitmaps.ico", "ico/png-large.ico", "bmp/rle8.bmp", "bmp/palette-os2.bmp"])

@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Prefetch lists")
-    struct ListCommandTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try .withoutRetries()
-            server = try FileServer()
-        }
-
+    final class ListCommandTests: UnretriedSuite {
         private func gzip(_ name: String) async throws {
             let result = try await Tool.run("gzip", "-f", kf.home.path(name).path)
             #expect(result.status == 0, "\(result)")

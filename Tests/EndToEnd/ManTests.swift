@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Manual page")
-    struct ManTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class ManTests: CommandSuite {
         @Test("The manual page has no warnings")
         func lint() async throws {
             let page = try await kf.run("man")

@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Measures")
-    struct MeasureTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class MeasureTests: ServedSuite {
         private static let all = "dhash,entropy,mean,sharpness,color,transparent,frames"
 
         private func objects(_ text: [String]) throws -> [[String: Any]] {

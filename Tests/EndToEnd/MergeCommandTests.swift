@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Merged caches")
-    struct MergeCommandTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class MergeCommandTests: ServedSuite {
         private let names = ["png/grey.png", "png/rgb.png", "jpeg/grey.jpg"]
 
         /// Fetches images into a cache of its own.

@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Copies")
-    struct OutputTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class OutputTests: ServedSuite {
         @Test("A copy replaces the file there and is independent")
         func replace() async throws {
             let fixture = try FixturesDirectory.named("png/grey.png")

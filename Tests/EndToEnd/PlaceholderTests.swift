@@ -5,15 +5,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Placeholders")
-    struct PlaceholderTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class PlaceholderTests: ServedSuite {
         private func placeholders(_ result: CommandResult) throws -> [String?] {
             try result.outputLines.map { line in
                 let object = try JSONSerialization.jsonObject(with: Data(line.utf8))

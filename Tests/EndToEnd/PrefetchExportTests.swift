@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Prefetch copies")
-    struct PrefetchExportTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class PrefetchExportTests: ServedSuite {
         private func copies() -> [String] { TemporaryDirectory.files(in: kf.home.path("out")) }
 
         @Test("A prefetch names its copies by a template")

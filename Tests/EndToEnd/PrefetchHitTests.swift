@@ -4,15 +4,8 @@ import Testing
 
 extension EndToEnd {
     @Suite("Prefetch hits")
-    struct PrefetchHitTests {
-        let kf: KFCommand
-        let server: FileServer
+    final class PrefetchHitTests: ServedSuite {
         let names = ["png/grey.png", "png/rgb.png", "jpeg/grey.jpg"]
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
 
         private func prefetch(_ options: String...) async throws -> [String: String] {
             let list = names.map { server.url($0) + "\n" }.joined()

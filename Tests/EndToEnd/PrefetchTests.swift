@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Prefetching")
-    struct PrefetchTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try .withoutRetries()
-            server = try FileServer()
-        }
-
+    final class PrefetchTests: UnretriedSuite {
         @Test("A repeated line makes one request and one copy", arguments: [[], ["--output-dir", "out"]])
         func duplicates(options: [String]) async throws {
             let line = server.url("jpeg/landscape-420.jpg") + "\n"

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Processors")
-    struct ProcessorTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class ProcessorTests: CommandSuite {
         private var picture: String { FixturesDirectory.path("png/rgba.png") }
 
         @Test(

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Sizes and spans")
-    struct QuantityTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class QuantityTests: CommandSuite {
         @Test(
             "A printed size can be given as a limit",
             arguments: [

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Formats that are only read")
-    struct ReadFormatTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class ReadFormatTests: CommandSuite {
         /// A TIFF of 2 × 1 grey pixels, in one strip.
         private func tiff() throws -> String {
             func entry(_ tag: UInt8, _ type: UInt8, _ value: UInt8) -> [UInt8] {

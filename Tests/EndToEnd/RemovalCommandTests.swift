@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Cache removal")
-    struct RemovalCommandTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class RemovalCommandTests: ServedSuite {
         private var grey: String { server.url("png/grey.png") }
         /// The same server under another name.
         private var other: String {

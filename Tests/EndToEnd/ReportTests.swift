@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Cache reports")
-    struct ReportTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class ReportTests: CommandSuite {
         private func report(_ arguments: String...) async throws -> String {
             let result = try await kf.run(["cache", "report", "-o", "report.html"] + arguments)
             try #require(result.status == 0 && result.errors == "" && result.standardOutput.isEmpty, "\(result)")

@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Result files")
-    struct ResultsTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try .withoutRetries()
-            server = try FileServer()
-        }
-
+    final class ResultsTests: UnretriedSuite {
         /// Reads csv as Python does.
         private func csv(_ name: String) async throws -> [[String: String]] {
             let script = "import csv,json,sys; print(json.dumps(list(csv.DictReader(open(sys.argv[1],newline='')))))"

@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Cache filters")
-    struct SelectionTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class SelectionTests: ServedSuite {
         private var grey: String { server.url("png/grey.png") }
         private var photo: String { server.url("jpeg/landscape-420.jpg") }
         private var still: String {
@@ -183,15 +175,7 @@ extension EndToEnd {
     }
 
     @Suite("Tags")
-    struct TagCommandTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class TagCommandTests: ServedSuite {
         private func keys(_ tag: String) async throws -> [String] {
             try await kf.run("cache", "ls", "--json", "--tag", tag).objects().compactMap { $0["key"] as? String }
         }
@@ -240,15 +224,7 @@ extension EndToEnd {
     }
 
     @Suite("The commands put and which")
-    struct PutTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class PutTests: ServedSuite {
         @Test("An image put under a URL is found by fetch")
         func url() async throws {
             let data = try FixturesDirectory.named("png/grey.png").data
@@ -302,15 +278,7 @@ extension EndToEnd {
     }
 
     @Suite("Keep lists")
-    struct KeepListTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class KeepListTests: ServedSuite {
         private var grey: String { server.url("png/grey.png") }
         private var rgb: String { server.url("png/rgb.png") }
 

@@ -4,15 +4,11 @@ import Testing
 
 extension EndToEnd {
     @Suite("Shared caches")
-    struct SharedCacheTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class SharedCacheTests: CommandSuite {
         private func together(_ commands: [[String]]) async throws -> [CommandResult] {
             try await withThrowingTaskGroup(of: (Int, CommandResult).self) { group in
                 for (index, arguments) in commands.enumerated() {
-                    group.addTask { (index, try await kf.run(arguments)) }
+                    group.addTask { [kf] in (index, try await kf.run(arguments)) }
                 }
                 var results: [(Int, CommandResult)] = []
                 for try await result in group { results.append(result) }

@@ -4,11 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Local sources")
-    struct SourceTests {
-        let kf: KFCommand
-
-        init() throws { kf = try KFCommand() }
-
+    final class SourceTests: CommandSuite {
         @Test("Paths, file URLs and data URIs are read")
         func path() async throws {
             let data = try FixturesDirectory.named("gif/one-pixel.gif").data

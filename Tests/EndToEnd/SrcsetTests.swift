@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Widths and srcset")
-    struct SrcsetTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class SrcsetTests: ServedSuite {
         private var copies: [String] { TemporaryDirectory.files(in: kf.home.path("site/img")).sorted() }
 
         private func text(_ name: String) throws -> String { String(decoding: try kf.contents(name), as: UTF8.self) }

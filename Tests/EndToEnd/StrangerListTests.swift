@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Untrusted lists")
-    struct StrangerListTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try .withoutRetries()
-            server = try FileServer()
-        }
-
+    final class StrangerListTests: UnretriedSuite {
         private var grey: String { server.url("png/grey.png") }
 
         @Test("A shared key counts only with --key-column")

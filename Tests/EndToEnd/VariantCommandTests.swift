@@ -4,15 +4,7 @@ import Testing
 
 extension EndToEnd {
     @Suite("Variants")
-    struct VariantCommandTests {
-        let kf: KFCommand
-        let server: FileServer
-
-        init() throws {
-            kf = try KFCommand()
-            server = try FileServer()
-        }
-
+    final class VariantCommandTests: ServedSuite {
         private let variants = [
             "--variant", "small=resize:100x", "--variant", "large=resize:400x", "--variant", "soft=blur:4",
         ]

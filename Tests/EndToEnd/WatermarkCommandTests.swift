@@ -4,11 +4,8 @@ import Testing
 
 extension EndToEnd {
     @Suite("Watermarks of the command")
-    struct WatermarkCommandTests {
-        let kf: KFCommand
+    final class WatermarkCommandTests: CommandSuite {
         private let picture = FixturesDirectory.path("jpeg/landscape-420.jpg")
-
-        init() throws { kf = try KFCommand() }
 
         @Test("The content of the overlay is part of the cache key")
         func content() async throws {
