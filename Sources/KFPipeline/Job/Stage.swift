@@ -93,8 +93,9 @@ final class Derivation: Sendable {
 
     init(
         _ file: CachedFile, _ way: RetrievalWay, keeps: Bool = true, response: ResponseFacts? = nil,
-        origin: OriginFacts? = nil, problem: KingfisherError? = nil, otherwise: Result<Asking, KingfisherError> = .success(Asking()),
-        isHashed: Bool = true, isAgain: Bool = false, removals: UInt64? = nil
+        origin: OriginFacts? = nil, problem: KingfisherError? = nil,
+        otherwise: Result<Asking, KingfisherError> = .success(Asking()), isHashed: Bool = true, isAgain: Bool = false,
+        removals: UInt64? = nil
     ) {
         (self.file, self.way, self.keeps) = (file, way, keeps)
         (self.response, self.origin, self.problem, self.otherwise) = (response, origin, problem, otherwise)
