@@ -41,8 +41,7 @@ struct FetchCommand: Sendable {
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored); write the image with -o or --output-dir")
         }
-        srcset = try SrcsetFile.make(
-            arguments, others: sources.map(\.text))
+        srcset = try SrcsetFile(arguments, others: sources.map(\.text))
     }
 
     func run() -> ExitStatus {

@@ -84,7 +84,7 @@ struct PrefetchCommand: Sendable {
         let records = try failures.map { path throws(UsageError) in try FailureFile(path, lists: paths) }
         let others = paths + [results, failures].compactMap(\.self)
         return PrefetchOutput(
-            failures: records, results: rows, srcset: try SrcsetFile.make(arguments, others: others),
+            failures: records, results: rows, srcset: try SrcsetFile(arguments, others: others),
             isOrdered: try arguments[Options.ordered])
     }
 

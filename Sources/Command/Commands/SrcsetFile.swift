@@ -27,8 +27,8 @@ final class SrcsetFile: Sendable {
     private let sizes: String
     private let writing: Mutex<Writing>
 
-    /// Opens the temporary file. Returns nil without the option. `others`: files of the run that it must not replace.
-    static func make(_ arguments: ParsedArguments, others: [String] = []) throws(UsageError) -> SrcsetFile? {
+    /// Opens the temporary file. Nil without the option. `others`: files of the run that it must not replace.
+    init?(_ arguments: ParsedArguments, others: [String]) throws(UsageError) {
         guard let path = try arguments[Options.srcset] else {
             try arguments.refuse(
                 [Options.srcsetURL.spec, Options.altColumn.spec, Options.srcsetSizes.spec], without: "--srcset")
@@ -38,7 +38,7 @@ final class SrcsetFile: Sendable {
             throw UsageError(message: "--srcset needs --output-dir, where the files are")
         }
         let ending = path.lowercased()
-        let isJSON = ending.hasSuffix(".json")
+        isJSON = ending.hasSuffix(".json")
         guard isJSON || ending.hasSuffix(".html") || ending.hasSuffix(".htm") else {
             throw UsageError(message: "--srcset needs the name of a file that ends in .html or .json")
         }
@@ -54,16 +54,9 @@ final class SrcsetFile: Sendable {
         } catch {
             throw UsageError(message: "--srcset: \(error.message)")
         }
-        return SrcsetFile(
-            path, isJSON: isJSON, directory, prefix: try arguments[Options.srcsetURL],
-            sizes: try arguments[Options.srcsetSizes], output)
-    }
-
-    private init(
-        _ path: String, isJSON: Bool, _ directory: String, prefix: String?, sizes: String,
-        _ output: consuming OutputFile
-    ) {
-        (self.path, self.isJSON, self.directory, self.prefix, self.sizes) = (path, isJSON, directory, prefix, sizes)
+        (self.path, self.directory) = (path, directory)
+        prefix = try arguments[Options.srcsetURL]
+        sizes = try arguments[Options.srcsetSizes]
         writing = Mutex(Writing(output))
     }
 
