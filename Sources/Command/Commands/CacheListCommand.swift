@@ -184,6 +184,11 @@ enum EntryText {
         entry.isLeftOut ? "left out" : entry.answerStatus.map { "response \($0)" }
     }
 
+    /// `3 failed`, for each number above zero.
+    static func counts(_ numbers: (Int, String)...) -> [String] {
+        numbers.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+    }
+
     static func partials(_ number: Int) -> String { count(number, "partial download") }
 
     static func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {

@@ -64,8 +64,8 @@ enum CacheMergeCommand {
         let entries = EntryText.count(result.taken.entries, "entry", "entries")
         var parts = ["\(entries) \(merged.isDryRun ? "to take" : "taken") (\(ByteText.bytes(result.taken.bytes)))"]
         parts.append("\(result.kept) kept as they are")
-        if result.damaged > 0 { parts.append("\(result.damaged) damaged and left out") }
-        if result.tooLarge > 0 { parts.append("\(result.tooLarge) larger than --max-size and left out") }
+        parts += EntryText.counts(
+            (result.damaged, "damaged and left out"), (result.tooLarge, "larger than --max-size and left out"))
         Terminal.print("\(Terminal.visible(merged.directory)): \(parts.joined(separator: ", "))")
     }
 

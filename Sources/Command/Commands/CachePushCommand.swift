@@ -95,10 +95,9 @@ struct CachePushCommand: Sendable {
             "\(result.uploaded.entries) \(isDryRun ? "to upload" : "uploaded") (\(ByteText.bytes(result.uploaded.bytes)))"
         ]
         parts.append("\(result.present) there already")
-        if result.skipped > 0 { parts.append("\(result.skipped) not to be shared") }
-        if result.failed > 0 { parts.append("\(result.failed) failed") }
-        if result.notTried > 0 { parts.append("\(result.notTried) not tried") }
-        if let notCached, notCached > 0 { parts.append("\(notCached) of the list not cached") }
+        parts += EntryText.counts(
+            (result.skipped, "not to be shared"), (result.failed, "failed"), (result.notTried, "not tried"),
+            (notCached ?? 0, "of the list not cached"))
         let hint = result.skipped + result.failed > 0 && !common.verbose ? "; -v says why" : ""
         Terminal.printError("kf: \(parts.joined(separator: ", "))\(hint)")
     }

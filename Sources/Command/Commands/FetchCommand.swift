@@ -127,8 +127,11 @@ struct FetchCommand: Sendable {
                     summary: (sources.count, counts, manager.cache, settings.lock), Self.summary, status: status
                 ).json)
         } else {
-            if sources.count > 1, !common.quiet, let text = counts.leftOut {
-                Terminal.printError("kf: \(sources.count) sources: \(text)")
+            if sources.count > 1, !common.quiet {
+                let leftOut = EntryText.counts((counts.filtered, "filtered"), (counts.optedOut, "opted out"))
+                if !leftOut.isEmpty {
+                    Terminal.printError("kf: \(sources.count) sources: \(leftOut.joined(separator: ", "))")
+                }
             }
             if common.verbose, let remote = manager.cache.remoteCounts {
                 Terminal.printError("kf: remote: \(remote.summary)")
@@ -340,12 +343,4 @@ private final class FetchExporter: PrefetchExporter {
 extension RetrieveImageResult {
     /// Whether the image is not stored, although nothing failed. Unless it is written elsewhere, its fetch was of no use.
     fileprivate var isOfNoUse: Bool { cachedPath == nil && storing.diskError == nil }
-}
-
-extension PrefetchProgress {
-    /// The numbers of sources that were left out, in text; nil for none.
-    fileprivate var leftOut: String? {
-        let parts = [(filtered, "filtered"), (optedOut, "opted out")].filter { $0.0 > 0 }.map { "\($0) \($1)" }
-        return parts.isEmpty ? nil : parts.joined(separator: ", ")
-    }
 }

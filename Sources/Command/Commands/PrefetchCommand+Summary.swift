@@ -78,17 +78,14 @@ extension PrefetchCommand {
         if progress.remote > 0 {
             parts.append("\(progress.remote) from the remote (\(ByteText.bytes(progress.remoteBytes)))")
         }
-        if progress.derived > 0 { parts.append("\(progress.derived) derived") }
-        if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
+        parts += EntryText.counts((progress.derived, "derived"), (progress.revalidated, "revalidated"))
         let exported = progress.exported == 0 ? "" : " (\(progress.exported) in whole shards)"
         parts.append("\(progress.skipped) cached\(exported)")
         let remembered = progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
         parts.append("\(progress.failed) failed\(remembered)")
-        if progress.filtered > 0 { parts.append("\(progress.filtered) filtered") }
-        if progress.optedOut > 0 { parts.append("\(progress.optedOut) opted out") }
+        parts += EntryText.counts((progress.filtered, "filtered"), (progress.optedOut, "opted out"))
         if progress.duplicates > 0 { parts.append(EntryText.count(progress.duplicates, "duplicate")) }
-        if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
-        if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
+        parts += EntryText.counts((progress.cancelled, "cancelled"), (progress.notTried, "not tried"))
         if progress.written + progress.unchanged > 0 {
             let size = progress.written == 0 ? "" : " (\(ByteText.bytes(progress.writtenBytes)))"
             parts += [

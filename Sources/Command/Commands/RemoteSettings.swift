@@ -115,9 +115,8 @@ extension RemoteCounts {
     var summary: String {
         var parts = [EntryText.count(Int(hits), "hit"), EntryText.count(Int(misses), "miss", "misses")]
         if errors > 0 { parts.append(EntryText.count(Int(errors), "error")) }
-        if uploaded > 0 { parts.append("\(uploaded) uploaded") }
-        if retried > 0 { parts.append("\(retried) retried") }
-        if dropped > 0 { parts.append("\(dropped) dropped") }
+        parts += EntryText.counts(
+            (Int(uploaded), "uploaded"), (Int(retried), "retried"), (Int(dropped), "dropped"))
         return parts.joined(separator: ", ")
     }
 

@@ -170,8 +170,8 @@ struct RetrievalSettings: Sendable {
             }
             let changed = "\(counts.changed) \(lock.mode == .updating ? "replaced" : "changed")"
             var parts = ["\(counts.new) new", changed, "\(counts.asLocked) as locked"]
-            if counts.pruned > 0 { parts.append("\(counts.pruned) dropped") }
-            if counts.notLocked > 0 { parts.append("\(counts.notLocked) not locked (alternative or stale)") }
+            parts += EntryText.counts(
+                (counts.pruned, "dropped"), (counts.notLocked, "not locked (alternative or stale)"))
             Terminal.printError("kf: \(lock.path): \(parts.joined(separator: ", "))")
         }
         return status
