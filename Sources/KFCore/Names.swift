@@ -80,6 +80,7 @@ public typealias DownloadChallenge = KFNetwork.DownloadChallenge
 public typealias DownloadChallengeAnswer = KFNetwork.DownloadChallengeAnswer
 public typealias NetworkReach = KFNetwork.NetworkReach
 public typealias DownloadMetrics = KFNetwork.DownloadMetrics
+public typealias ResponseDisposition = KFNetwork.ResponseDisposition
 public typealias TransferOptions = KFNetwork.TransferOptions
 
 // Lists and the names of copies.
@@ -160,7 +161,6 @@ public typealias ImageDownloaderDelegate = KFTerms.ImageDownloaderDelegate
 public typealias ImageModifier = KFTerms.ImageModifier
 public typealias ProcessingChain = KFTerms.ProcessingChain
 public typealias RequestOptions = KFTerms.RequestOptions
-public typealias ResponseDisposition = KFTerms.ResponseDisposition
 public typealias ResponseFacts = KFTerms.ResponseFacts
 public typealias RetryContext = KFTerms.RetryContext
 public typealias RetryDecision = KFTerms.RetryDecision

@@ -42,6 +42,14 @@ public enum DownloadChallengeAnswer: Sendable {
     case performDefaultHandling
 }
 
+/// The decision of a delegate about a response.
+public enum ResponseDisposition: Sendable {
+    /// Receive the body.
+    case allow
+    /// Cancel the transfer with `cancelledByDelegate` (2006).
+    case cancel
+}
+
 /// A certificate that authenticates the client to the server (mutual TLS). libcurl reads the files when it connects.
 public struct ClientCertificate: Sendable, Hashable {
     /// The path of the certificate: PKCS#12 if the name ends in `.p12` or `.pfx`, else PEM.

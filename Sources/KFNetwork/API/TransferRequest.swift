@@ -115,8 +115,6 @@ package final class TransferStart: Sendable {
 /// Asynchronous hooks run in tasks of their own, never on the I/O thread. If one takes longer than the request's
 /// timeout, the transfer ends with `.undecided`.
 package struct TransferHooks: Sendable {
-    package enum Disposition: Sendable { case allow, cancel }
-
     /// The next request of a redirect. If the origin changes, it contains only headers that may be sent there.
     package struct ProposedRequest: Sendable {
         package var url: String
@@ -137,7 +135,7 @@ package struct TransferHooks: Sendable {
     /// Answers a challenge. Called at most once per origin and kind of challenge.
     package var challenge: (@Sendable (DownloadChallenge) async -> DownloadChallengeAnswer)?
     /// Gets an accepted head before the sink does. `.cancel` ends the transfer with `.cancelledByHook`.
-    package var response: (@Sendable (ResponseHead) async -> Disposition)?
+    package var response: (@Sendable (ResponseHead) async -> ResponseDisposition)?
     /// Gets the head of a 429 or 503 and returns how long no request to its host may start, if it says that. Without this
     /// hook, refusals for limits change nothing for the host. Called on the I/O thread; must not block.
     package var retryAfter: (@Sendable (ResponseHead) -> Duration?)?

@@ -39,6 +39,6 @@ enum Question {
 enum Verdict: Sendable {
     case redirect(TransferHooks.ProposedRequest?)
     case challenge(DownloadChallengeAnswer)
-    case response(TransferHooks.Disposition)
+    case response(ResponseDisposition)
     case admission(Bool)
 }

@@ -50,13 +50,7 @@ extension ImageDownload {
             }
         }
         if let delegate {
-            hooks.response = { head in
-                let facts = ResponseFacts(head)
-                switch await delegate.imageDownloader(didReceive: facts, for: url) {
-                case .allow: return .allow
-                case .cancel: return .cancel
-                }
-            }
+            hooks.response = { await delegate.imageDownloader(didReceive: ResponseFacts($0), for: url) }
         }
         if let handler = terms.request.redirectHandler {
             hooks.redirect = { [self] head, proposed in

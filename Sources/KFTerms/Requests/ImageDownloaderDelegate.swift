@@ -34,14 +34,6 @@ public protocol ImageDownloaderDelegate: _NearDelegateMethods, _KingfisherDelega
     func imageDownloader(didReceive response: ResponseFacts, for url: RequestURL) async -> ResponseDisposition
 }
 
-/// The decision of a delegate about a response.
-public enum ResponseDisposition: Sendable {
-    /// Receive the body.
-    case allow
-    /// Cancel the transfer with `cancelledByDelegate` (2006).
-    case cancel
-}
-
 extension ImageDownloaderDelegate {
     public func imageDownloader(willDownloadImageFor url: RequestURL, with request: ImageDownloadRequest) {}
 

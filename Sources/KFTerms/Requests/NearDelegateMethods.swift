@@ -1,5 +1,6 @@
 import Glibc
 import KFImaging
+import KFNetwork
 
 // A method of a delegate has a default, so that a delegate whose method has other labels or types compiles, and the method
 // is never called. Swift cannot list the methods of a type. It does infer associated types from them: the protocols below
