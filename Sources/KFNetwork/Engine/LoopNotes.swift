@@ -26,19 +26,8 @@ final class LoopNotes {
     init(streamRepetitions: Int) { self.streamRepetitions = streamRepetitions }
 }
 
-/// A decision that a transfer waits for, from a hook or a gate.
-enum Question {
-    case redirect(ResponseHead, to: Hop)
-    case challenge(DownloadChallenge, instead: TransferError)
-    case response(ResponseHead)
-    /// Whether the hop may start.
-    case admission
-}
+/// Asks a hook for a decision that a transfer waits for. Runs in a task of its own.
+typealias Question = @Sendable () async -> Verdict
 
-/// The answer to a `Question`.
-enum Verdict: Sendable {
-    case redirect(TransferHooks.ProposedRequest?)
-    case challenge(DownloadChallengeAnswer)
-    case response(ResponseDisposition)
-    case admission(Bool)
-}
+/// Applies a decision to its transfer, on the I/O thread, and returns how the transfer continues.
+typealias Verdict = @Sendable (Transfer) -> Transfer.Outcome

@@ -157,12 +157,14 @@ extension Transfer {
         exchange.phase = .body
         exchange.received = 0
         if host?.state.isGrowing == true { notes.begun.append(ticket.id) }
-        guard request.hooks.response == nil else {
-            exchange.awaitsDisposition = true
-            notes.asking.append((ticket.id, .response(head)))
-            return true
+        guard let hook = request.hooks.response else { return beginSink(head) }
+        exchange.awaitsDisposition = true
+        let question: Question = {
+            let disposition = await hook(head)
+            return { disposition == .allow ? $0.allowed() : .answer(.failure(.cancelledByHook)) }
         }
-        return beginSink(head)
+        notes.asking.append((ticket.id, question))
+        return true
     }
 
     /// Passes the head to the sink. Returns false if the sink throws.

@@ -37,30 +37,28 @@ extension Transfer {
         scheme: DownloadChallenge.Scheme? = nil, instead error: TransferError
     ) -> Outcome {
         let origin = hop.url.origin
-        guard request.hooks.challenge != nil,
+        guard let hook = request.hooks.challenge,
             hop.challenges.insert(.init(subject: subject, origin: origin)).inserted
         else {
             return .answer(.failure(error))
         }
         let challenge = DownloadChallenge(kind, host: origin.authority, scheme: scheme)
-        return .ask(.challenge(challenge, instead: error))
+        return .ask {
+            let answer = await hook(challenge)
+            return { $0.again(with: answer, to: kind, instead: error) }
+        }
     }
 
-    /// Applies the answer to the transfer's question and returns how the transfer continues.
-    func resume(with verdict: Verdict) -> Outcome {
-        guard let question = question?.of else { return .proceed }
-        self.question = nil
-        switch (question, verdict) {
-        case (.redirect(let head, let proposed), .redirect(let request)):
-            guard let request else { return .answer(.failure(.redirectRefused(status: head.status))) }
-            return redirect(as: request, instead: proposed)
-        case (.challenge(let challenge, let error), .challenge(let answer)):
-            return again(with: answer, to: challenge, instead: error)
-        case (.response, .response(let disposition)):
-            guard disposition == .allow else { return .answer(.failure(.cancelledByHook)) }
-            return allowed()
-        case (.admission, .admission(let isAdmitted)): return isAdmitted ? .start : .answer(.failure(.notAdmitted))
-        default: return .answer(.failure(.engine(detail: "the decision does not match the question")))
+    /// Follows a redirect, if its hook agrees.
+    func follow(_ next: Hop, after head: ResponseHead) -> Outcome {
+        guard let hook = request.hooks.redirect else { return .follow(next) }
+        let proposed = TransferHooks.ProposedRequest(url: next.url.bare, headers: next.scope.headers)
+        return .ask {
+            let request = await hook(head, proposed)
+            return { transfer in
+                guard let request else { return .answer(.failure(.redirectRefused(status: head.status))) }
+                return transfer.redirect(as: request, instead: next)
+            }
         }
     }
 
@@ -88,10 +86,10 @@ extension Transfer {
     }
 
     private func again(
-        with answer: DownloadChallengeAnswer, to challenge: DownloadChallenge, instead error: TransferError
+        with answer: DownloadChallengeAnswer, to challenge: DownloadChallenge.Kind, instead error: TransferError
     ) -> Outcome {
         var next = hop
-        switch (challenge.kind, answer) {
+        switch (challenge, answer) {
         case (.password, .useCredential(let credentials)):
             next.scope.credentials = credentials
         case (.serverTrust, .trust): next.isTrusted = true
@@ -104,7 +102,8 @@ extension Transfer {
         return .follow(next)
     }
 
-    private func allowed() -> Outcome {
+    /// Passes the head to the sink, once the response hook has allowed that.
+    func allowed() -> Outcome {
         exchange.awaitsDisposition = false
         guard let head = exchange.head, beginSink(head) else {
             return .answer(.failure(exchange.cause ?? .cancelled))

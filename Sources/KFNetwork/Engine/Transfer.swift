@@ -37,8 +37,7 @@ final class Transfer {
     @exclusivity(unchecked) var hop: Hop
     @exclusivity(unchecked) var exchange: Exchange
     /// The open question, if any. A decision with another number is ignored, because it is too late.
-    @exclusivity(unchecked) var question:
-        (number: Int, of: Question, asking: Task<Void, Never>?, deadline: MonotonicTime)?
+    @exclusivity(unchecked) var question: (number: Int, asking: Task<Void, Never>?, deadline: MonotonicTime)?
     @exclusivity(unchecked) var questions = 0
     @exclusivity(unchecked) var progress: ProgressReport?
 
@@ -140,8 +139,7 @@ final class Transfer {
         if let (head, target) = exchange.redirect {
             let redirect = Redirect(
                 head, to: target, address: exchange.connection?.remote ?? handle.remoteAddress)
-            let next = hop.following(to: target, by: redirect, request.terms)
-            return request.hooks.redirect == nil ? .follow(next) : .ask(.redirect(head, to: next))
+            return follow(hop.following(to: target, by: redirect, request.terms), after: head)
         }
         if let overdue { return .answer(.failure(overdue)) }
         guard code == CURLE_OK else {

@@ -153,12 +153,10 @@ final class TransferLoop {
         case .prioritize(let id, let priority):
             guard let transfer = transfers[id] else { return }
             scheduler.change(transfer.ticket, of: transfer.host, priority: priority, now: notes.now)
-        case .decide(let id, let number, let verdict):
-            guard let transfer = transfers[id], transfer.question?.number == number else { return }
-            decide(transfer, verdict)
+        case .decide(let id, let number, let verdict): decide(id, number, verdict)
         case .admit(let asked, let answers):
             for (asked, isAdmitted) in zip(asked, answers) {
-                obey(.decide(asked.transfer, question: asked.question, .admission(isAdmitted)))
+                decide(asked.transfer, asked.question) { _ in isAdmitted ? .start : .answer(.failure(.notAdmitted)) }
             }
         case .hold(let isHeld): self.isHeld = isHeld
         case .drain:
@@ -213,9 +211,11 @@ final class TransferLoop {
         report(transfer.start, answer, address: address, requests: transfer.requests)
     }
 
-    private func decide(_ transfer: Transfer, _ verdict: Verdict) {
+    private func decide(_ id: UInt64, _ number: Int, _ verdict: (Transfer) -> Transfer.Outcome) {
+        guard let transfer = transfers[id], transfer.question?.number == number else { return }
         pondering[transfer.ticket.id] = nil
-        let outcome = transfer.resume(with: verdict)
+        transfer.question = nil
+        let outcome = verdict(transfer)
         if case .answer = outcome {
             // The response hook has refused what the host served.
             if transfer.handle != nil { leave(transfer, .answered(), abandoned: false) }
@@ -243,7 +243,7 @@ final class TransferLoop {
             case .undecided:
                 transfer.isAtGate = true
                 pondering[ticket.id] = transfer
-                ask(.admission, for: transfer)
+                ask(nil, for: transfer)
                 guard let gate else { continue }
                 admissions.append((gate, (ticket.id, transfer.questions)), to: transfer.start.receiver)
                 continue
