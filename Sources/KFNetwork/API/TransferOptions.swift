@@ -174,12 +174,6 @@ package struct EngineConfiguration: Sendable {
 
     package init() {}
 
-    var hostLimits: HostLimits {
-        HostLimits(
-            perHost: max(1, maxPerHost), rate: ratePerHost.flatMap { $0 > 0 ? $0 : nil }, rates: ratesByHost,
-            failures: failuresToOpenCircuit, span: circuitSpan)
-    }
-
     /// The number of connections that are kept while they are idle: fewer under a low limit on descriptors, which other
     /// engines and files need too.
     var keptConnections: Int {

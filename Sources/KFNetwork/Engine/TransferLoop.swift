@@ -75,10 +75,7 @@ final class TransferLoop {
         notes = LoopNotes(streamRepetitions: configuration.streamRepetitions)
         budget = configuration.bytesPerSecond.map { ByteBudget(rate: $0) }
         if budget != nil { notes.allowance = 0 }
-        scheduler = Scheduler(
-            Scheduler.Limits(
-                total: max(1, configuration.maxConnections), resolvers: configuration.maxResolverThreads,
-                host: configuration.hostLimits))
+        scheduler = Scheduler(configuration)
     }
 
     private func run() throws(TransferError) {

@@ -32,6 +32,8 @@ struct HostState {
     /// The starts a second that the options allow; nil is unlimited.
     private let rate: Double?
     private let mostPlaces: Double
+    private let failuresToOpenCircuit: Int
+    private let circuitSpan: Duration
     private var places: Double
     private(set) var hasAnswered = false
     private var circuit = Circuit.closed(weight: 0)
@@ -49,10 +51,12 @@ struct HostState {
     private var refusals = 0
     private var quota: RequestQuota?
 
-    init(rate: Double?, perHost: Int) {
-        self.rate = rate
-        mostPlaces = Double(perHost)
-        places = Double(min(Self.firstPlaces, perHost))
+    init(_ limits: EngineConfiguration, of host: String) {
+        rate = limits.ratesByHost[host] ?? limits.ratePerHost.flatMap { $0 > 0 ? $0 : nil }
+        mostPlaces = Double(max(1, limits.maxPerHost))
+        places = min(Double(Self.firstPlaces), mostPlaces)
+        failuresToOpenCircuit = limits.failuresToOpenCircuit
+        circuitSpan = limits.circuitSpan
     }
 
     /// The earliest time of the next start.
@@ -123,7 +127,7 @@ struct HostState {
     /// if it is worth telling.
     mutating func ended(
         _ id: UInt64, _ outcome: HostOutcome, startedAt start: MonotonicTime, hasBegun: Bool = false,
-        now: MonotonicTime, _ limits: HostLimits
+        now: MonotonicTime
     ) -> HostRest? {
         switch outcome {
         case .unknown:
@@ -141,16 +145,16 @@ struct HostState {
             hasAnswered = true
             // A URL that is refused again and again, while others are served, must not slow its host.
             let counts = !isRepeated || refusals > 0
-            return refused(for: span, startedAt: counts ? start : .distantPast, now: now, limits)
+            return refused(for: span, startedAt: counts ? start : .distantPast, now: now)
         case .unavailable:
             hasAnswered = true
             // A host that answers nothing else is down, and shows no pace.
             if past.total > 0 { decrease(startedAt: start, span: nil, rests: false, now: now) }
-            return failed(id, weight: 1, now: now, limits)
+            return failed(id, weight: 1, now: now)
         case .failed(let hasAnswered):
             if hasAnswered { self.hasAnswered = true }
-            return failed(id, weight: 1, now: now, limits)
-        case .silent: return failed(id, weight: hasAnswered ? 1 : Self.silentWeight, now: now, limits)
+            return failed(id, weight: 1, now: now)
+        case .silent: return failed(id, weight: hasAnswered ? 1 : Self.silentWeight, now: now)
         }
         return nil
     }
@@ -170,15 +174,15 @@ struct HostState {
     }
 
     private mutating func refused(
-        for span: Duration?, startedAt start: MonotonicTime, now: MonotonicTime, _ limits: HostLimits
+        for span: Duration?, startedAt start: MonotonicTime, now: MonotonicTime
     ) -> HostRest? {
         limitedSince = min(limitedSince, now)
         let asked = span.map { min($0, Self.longestRest) }
         if let asked { rest = max(rest, now + asked) }
         decrease(startedAt: start, span: asked, rests: asked == nil, now: now)
-        if limits.failures > 0, isBarren(now: now) || span ?? .zero > Self.longestRest {
+        if failuresToOpenCircuit > 0, isBarren(now: now) || span ?? .zero > Self.longestRest {
             failures += 1
-            let end = max(rest, now + limits.span)
+            let end = max(rest, now + circuitSpan)
             circuit = .open(until: end)
             return .circuitOpen(failures: max(failures, refusals), now.span(to: end))
         }
@@ -215,35 +219,20 @@ struct HostState {
         failures = 0
     }
 
-    private mutating func failed(
-        _ id: UInt64, weight: Int, now: MonotonicTime, _ limits: HostLimits
-    ) -> HostRest? {
-        guard limits.failures > 0 else { return nil }
+    private mutating func failed(_ id: UInt64, weight: Int, now: MonotonicTime) -> HostRest? {
+        guard failuresToOpenCircuit > 0 else { return nil }
         switch circuit {
         case .open: return nil
         case .trying(let trial) where trial != id: return nil
         case .closed(let before):
             failures += 1
             circuit = .closed(weight: before + weight)
-            guard before + weight >= limits.failures else { return nil }
+            guard before + weight >= failuresToOpenCircuit else { return nil }
         case .trying: failures += 1
         }
-        circuit = .open(until: now + limits.span)
-        return .circuitOpen(failures: failures, limits.span)
+        circuit = .open(until: now + circuitSpan)
+        return .circuitOpen(failures: failures, circuitSpan)
     }
-}
-
-/// The limits of each host, from the options.
-struct HostLimits {
-    /// The greatest number of requests at once.
-    var perHost = EngineConfiguration.standardPerHost
-    /// The greatest number of starts a second; nil is unlimited.
-    var rate: Double?
-    /// The rates of single hosts, in place of `rate`.
-    var rates: [String: Double] = [:]
-    /// The number of failures in a row that opens the circuit; 0 never does.
-    var failures = 0
-    var span = Duration.seconds(60)
 }
 
 /// What the end of a request says about its host.

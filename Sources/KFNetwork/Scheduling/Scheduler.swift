@@ -2,12 +2,6 @@
 ///
 /// It keeps the limits over all hosts and per host. It has no clock: callers pass the time. Confined to the I/O thread.
 struct Scheduler {
-    struct Limits {
-        var total: Int
-        var resolvers: Int
-        var host: HostLimits
-    }
-
     /// The lifetime of a resolved name. libcurl keeps it for 60 s; with 50 s, concurrent transfers do not find it gone.
     static let nameLifetime = Duration.seconds(50)
     /// The number of hosts at which idle hosts without a resolved name are removed.
@@ -56,7 +50,9 @@ struct Scheduler {
         func precedes(_ other: LookingUp) -> Bool { slowAt < other.slowAt }
     }
 
-    private let limits: Limits
+    private let limits: EngineConfiguration
+    /// The greatest number of active transfers.
+    private let most: Int
     private(set) var hosts: [String: HostQueue] = [:]
     /// The host of the last queued transfer, because neighbours in a list usually share their host.
     private var latest: (origin: Origin, host: HostQueue)?
@@ -75,9 +71,10 @@ struct Scheduler {
     private var activeUnproven = 0
     private(set) var waiting = 0
 
-    init(_ limits: Limits) {
+    init(_ limits: EngineConfiguration) {
         self.limits = limits
-        resolvers = ResolverBudget(limit: limits.resolvers)
+        most = max(1, limits.maxConnections)
+        resolvers = ResolverBudget(limit: limits.maxResolverThreads)
     }
 
     mutating func enqueue(_ ticket: Ticket, at origin: Origin, now: MonotonicTime) -> HostQueue {
@@ -109,8 +106,8 @@ struct Scheduler {
     /// Removes and returns the next transfer to start, and counts it as active.
     mutating func next(now: MonotonicTime) -> Ticket? {
         guard waiting > 0 else { return nil }
-        if active >= limits.total { setAside(now: now) }
-        guard active < limits.total else { return nil }
+        if active >= most { setAside(now: now) }
+        guard active < most else { return nil }
         wake(now: now)
         while let listed = popReady() {
             let host = listed.host
@@ -147,7 +144,7 @@ struct Scheduler {
         unproven.dropVoid(live: hosts.count) { !$0.isCurrent }
         guard let other = unproven.first else { return ready.popFirst() }
         guard let first = ready.first else { return unproven.popFirst() }
-        return 2 * activeUnproven < limits.total && other.precedes(first) ? unproven.popFirst() : ready.popFirst()
+        return 2 * activeUnproven < most && other.precedes(first) ? unproven.popFirst() : ready.popFirst()
     }
 
     /// Records that the host's name is resolved, so that its other transfers may start.
@@ -198,7 +195,7 @@ struct Scheduler {
         release(ticket)
         let wasSettled = host.state.isSettled
         let rest = host.state.ended(
-            ticket.id, outcome, startedAt: ticket.startedAt, hasBegun: ticket.hasBegun, now: now, limits.host)
+            ticket.id, outcome, startedAt: ticket.startedAt, hasBegun: ticket.hasBegun, now: now)
         switch outcome {
         case .answered where wasSettled && rest == nil, .unknown where wasSettled: listIfNeeded(host, now: now)
         default: list(host, now: now)
@@ -235,7 +232,7 @@ struct Scheduler {
     /// The time at which `next` may return a transfer without another call before; nil if none waits.
     var nextWake: MonotonicTime? {
         guard waiting > 0 else { return nil }
-        guard active < limits.total else { return lookingUp.first?.slowAt }
+        guard active < most else { return lookingUp.first?.slowAt }
         let wake = sleeping.first?.time
         guard !starved.isEmpty, let release = resolvers.nextRelease else { return wake }
         return wake.map { min($0, release) } ?? release
@@ -248,8 +245,7 @@ struct Scheduler {
             removeIdleHosts(now: now)
             sweepAt = max(Self.keptHosts, 2 * hosts.count)
         }
-        let state = HostState(rate: limits.host.rates[name] ?? limits.host.rate, perHost: limits.host.perHost)
-        let host = HostQueue(name: name, isNumeric: isNumeric(), state)
+        let host = HostQueue(name: name, isNumeric: isNumeric(), HostState(limits, of: name))
         hosts[name] = host
         return host
     }

@@ -57,7 +57,7 @@ struct HostSimulation {
     private var wake = MonotonicTime.distantPast
     private var active: [String: Int] = [:]
     private var random: UInt64 = 1
-    private let limits: Scheduler.Limits
+    private let limits: EngineConfiguration
     private let timeout: Double
     private let retries: Int
     private(set) var tallies: [String: Tally] = [:]
@@ -68,7 +68,7 @@ struct HostSimulation {
         retries: Int = 0
     ) {
         self.hosts = hosts
-        limits = .init(total: total, resolvers: 96, host: HostLimits(perHost: perHost, failures: failures))
+        limits = EngineConfiguration(total: total, perHost: perHost, failures: failures)
         scheduler = Scheduler(limits)
         (self.timeout, self.retries) = (timeout, retries)
     }
@@ -126,7 +126,7 @@ struct HostSimulation {
             }
             #expect(queue.state.earliest <= now || queue.active > 0)
             active[image.host, default: 0] += 1
-            #expect(active[image.host, default: 0] <= limits.host.perHost && scheduler.active <= limits.total)
+            #expect(active[image.host, default: 0] <= limits.maxPerHost && scheduler.active <= limits.maxConnections)
             tallies[image.host, default: Tally()].requests += 1
             let (time, running) = (time, active[image.host, default: 0])
             let (after, answer) =

@@ -2,12 +2,21 @@
 
 let schedulerStart = MonotonicTime(nanoseconds: 1_000_000_000)
 
+extension EngineConfiguration {
+    init(total: Int = 64, perHost: Int = 8, rate: Double? = nil, resolvers: Int = 96, failures: Int = 0) {
+        self.init()
+        (maxConnections, maxPerHost, ratePerHost) = (total, perHost, rate)
+        (maxResolverThreads, failuresToOpenCircuit) = (resolvers, failures)
+    }
+}
+
 extension Scheduler {
     static func make(
         total: Int = 64, perHost: Int = 8, rate: Double? = nil, resolvers: Int = 96, failures: Int = 0
     ) -> Scheduler {
-        let limits = HostLimits(perHost: perHost, rate: rate, failures: failures)
-        return Scheduler(.init(total: total, resolvers: resolvers, host: limits))
+        Scheduler(
+            EngineConfiguration(
+                total: total, perHost: perHost, rate: rate, resolvers: resolvers, failures: failures))
     }
 
     /// Lets a host answer so often that it gets all of its places, with transfers of its own.

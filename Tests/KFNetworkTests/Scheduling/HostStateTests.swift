@@ -5,16 +5,17 @@ import Testing
 @Suite("What a host has shown")
 struct HostStateTests {
     private let start = schedulerStart
-    private let limits = HostLimits(failures: 10)
 
-    private func state() -> HostState { HostState(rate: nil, perHost: 8) }
+    private func state(failures: Int = 10) -> HostState {
+        HostState(EngineConfiguration(failures: failures), of: "a")
+    }
 
     @discardableResult
     private func end(
         _ outcome: HostOutcome, _ state: inout HostState, id: UInt64 = 1, at now: MonotonicTime
     ) -> HostRest? {
         _ = state.started(id, now: now)
-        return state.ended(id, outcome, startedAt: now, now: now, limits)
+        return state.ended(id, outcome, startedAt: now, now: now)
     }
 
     private func admits(_ state: HostState, at now: MonotonicTime) -> Bool {
@@ -65,7 +66,7 @@ struct HostStateTests {
         // Another request that is still under way says nothing.
         end(.failed(hasAnswered: true), &state, id: 8, at: later)
         let rest = state.ended(
-            7, succeeds ? .answered() : .failed(hasAnswered: true), startedAt: later, now: later, limits)
+            7, succeeds ? .answered() : .failed(hasAnswered: true), startedAt: later, now: later)
         #expect(rest == (succeeds ? nil : .circuitOpen(failures: 11, .seconds(60))))
         #expect(admits(state, at: later) == succeeds)
     }
@@ -79,9 +80,9 @@ struct HostStateTests {
     }
 
     @Test("Without a number of failures no circuit opens") func noCircuit() {
-        var state = state()
+        var state = state(failures: 0)
         for _ in 0..<1000 {
-            #expect(state.ended(1, .silent, startedAt: start, now: start, HostLimits()) == nil)
+            #expect(state.ended(1, .silent, startedAt: start, now: start) == nil)
         }
         #expect(admits(state, at: start))
     }
@@ -94,7 +95,7 @@ struct HostStateTests {
         let later = start + .seconds(2)
         for _ in 0..<8 {
             _ = state.ended(
-                1, .limited(.seconds(1)), startedAt: start + .seconds(1), now: later, limits)
+                1, .limited(.seconds(1)), startedAt: start + .seconds(1), now: later)
         }
         let after = later + .seconds(1)
         #expect(!admits(state, at: later + .milliseconds(999)) && admits(state, at: after))
