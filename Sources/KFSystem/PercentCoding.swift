@@ -37,7 +37,7 @@ package enum PercentCoding {
 
 extension FixedWidthInteger {
     /// Returns the digits of the number, with zeros before them to make at least `count`.
-    package func digits(_ count: Int, radix: Int = 10, uppercase: Bool = false) -> String {
+    @inlinable package func digits(_ count: Int, radix: Int = 10, uppercase: Bool = false) -> String {
         let text = String(self, radix: radix, uppercase: uppercase)
         return String(repeating: "0", count: Swift.max(0, count - text.utf8.count)) + text
     }

@@ -33,7 +33,7 @@ struct DigestChallenge: Equatable {
         private static func hex(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>?) -> Void) -> String {
             withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { buffer in
                 fill(buffer.baseAddress)
-                return buffer.map { DigestChallenge.digits(UInt64($0), count: 2) }.joined()
+                return buffer.map { $0.digits(2, radix: 16) }.joined()
             }
         }
     }
@@ -71,7 +71,7 @@ struct DigestChallenge: Equatable {
         _ credentials: Credentials, method: String, target: String, count: UInt32, clientNonce: String
     ) -> String {
         let (user, hash) = (credentials.user, algorithm.hash)
-        let count = Self.digits(UInt64(count), count: 8)
+        let count = count.digits(8, radix: 16)
         var secret = hash([user, realm, credentials.password])
         if isSession { secret = hash([secret, nonce, clientNonce]) }
         let rest = hasQuality ? [nonce, count, clientNonce, "auth"] : [nonce]
@@ -95,12 +95,6 @@ struct DigestChallenge: Equatable {
             quoted.unicodeScalars.append(character)
         }
         return quoted + "\""
-    }
-
-    /// The last hexadecimal digits of a number.
-    static func digits(_ number: UInt64, count: Int) -> String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: max(0, count - digits.count)) + digits
     }
 }
 
@@ -127,8 +121,7 @@ struct PasswordMemory {
     }
 
     mutating func note(_ challenge: DigestChallenge, _ origin: Origin) {
-        let (one, two) = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
-        let clientNonce = DigestChallenge.digits(one, count: 16) + DigestChallenge.digits(two, count: 16)
+        let clientNonce = UInt128.random(in: .min ... .max).digits(32, radix: 16)
         set(.digest(challenge, count: 0, clientNonce: clientNonce), origin)
     }
 

@@ -1,4 +1,5 @@
 import KFStorage
+import KFSystem
 
 /// The freshness of a response for a private cache (RFC 9111, RFC 5861). Warnings, `private` and `s-maxage` concern
 /// other caches; `immutable` changes nothing here.
@@ -69,9 +70,8 @@ package struct HTTPFreshness: Equatable {
 extension Duration {
     /// The duration in milliseconds, rounded down and saturated.
     package var milliseconds: Int64 {
-        let (seconds, overflow) = components.seconds.multipliedReportingOverflow(by: 1000)
-        guard !overflow else { return components.seconds > 0 ? .max : .min }
-        return seconds + components.attoseconds / 1_000_000_000_000_000
+        let (seconds, attoseconds) = components
+        return seconds.multiplied(saturating: 1000).adding(saturating: attoseconds / 1_000_000_000_000_000)
     }
 }
 

@@ -55,8 +55,5 @@ public struct ImageDescription: Sendable, Equatable {
     }
 
     /// Returns a hash in 16 hexadecimal digits.
-    public static func text(ofHash dhash: UInt64) -> String {
-        let digits = String(dhash, radix: 16)
-        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
-    }
+    public static func text(ofHash dhash: UInt64) -> String { dhash.digits(16, radix: 16) }
 }

@@ -124,7 +124,7 @@ public struct ContentHash: Sendable, Hashable, CustomStringConvertible {
             }
         return values.map { value in
             function == .md5
-                ? "md5:" + value.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+                ? "md5:" + value.map { $0.digits(2, radix: 16) }.joined()
                 : "\(function.rawValue)-\(Base64.encode(value))"
         }.joined(separator: " ")
     }
