@@ -35,6 +35,16 @@ package enum FieldText {
     }
 }
 
+extension Substring {
+    /// The text without spaces and tabs at its ends, which are no part of a field's value or of its members.
+    package var trimmingBlanks: Substring {
+        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        let start = utf8.drop(while: isBlank)
+        guard let last = start.lastIndex(where: { !isBlank($0) }) else { return "" }
+        return Substring(start[...last])
+    }
+}
+
 extension ArraySlice<UInt8> {
     /// The bytes without spaces, tabs and carriage returns at their ends.
     package var trimmed: ArraySlice<UInt8> {

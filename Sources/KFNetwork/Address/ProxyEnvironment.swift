@@ -27,7 +27,7 @@ struct ProxyEnvironment {
 
     func isExcepted(_ host: String) -> Bool {
         guard let list = noProxy ?? lookUp("no_proxy") ?? lookUp("NO_PROXY") else { return false }
-        if list.trimmingBlanks == "*" { return true }
+        if list[...].trimmingBlanks == "*" { return true }
         return list.split(whereSeparator: { $0 == "," || $0 == " " }).contains { item in
             let suffix = item.drop(while: { $0 == "." }).lowercased()
             return !suffix.isEmpty && (host == suffix || host.hasSuffix("." + suffix))

@@ -64,12 +64,3 @@ extension HeaderFields {
     /// Whether the fields delimit the body, so that the connection need not close at its end.
     var delimitBody: Bool { contains(.contentLength) || contains(.transferEncoding) }
 }
-
-extension StringProtocol where SubSequence == Substring {
-    var trimmingBlanks: Substring {
-        var slice = self[...]
-        while let first = slice.utf8.first, first == 0x20 || first == 0x09 { slice = slice.dropFirst() }
-        while let last = slice.utf8.last, last == 0x20 || last == 0x09 { slice = slice.dropLast() }
-        return slice
-    }
-}

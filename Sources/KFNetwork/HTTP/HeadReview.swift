@@ -135,7 +135,7 @@ struct ContentRange: Equatable {
 
     /// Parses the field; nil unless it is well-formed and first ≤ last < total.
     init?(_ text: String) {
-        let words = text.trimmingBlanks.split(separator: " ", maxSplits: 1)
+        let words = text[...].trimmingBlanks.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
         let halves = words[1].trimmingBlanks.split(separator: "/", omittingEmptySubsequences: false)
         guard halves.count == 2 else { return nil }

@@ -120,18 +120,18 @@ enum FieldMembers {
     /// Returns the members of repeated fields in order, each once.
     static func list(_ values: [String]) -> [String] {
         var known: Set<String> = [""]
-        return values.flatMap { FieldText.split($0[...], at: ",") }.map { String(HeaderLines.trimmed($0)) }
+        return values.flatMap { FieldText.split($0[...], at: ",") }.map { String($0.trimmingBlanks) }
             .filter { known.insert($0).inserted }
     }
 
     /// Returns `Text/HTML ; Q=1.0` as `text/html`. The values of other parameters keep their case.
     private static func preference(_ member: String) -> String {
-        var parts = FieldText.split(member[...], at: ";").map { String(HeaderLines.trimmed($0)) }
+        var parts = FieldText.split(member[...], at: ";").map { String($0.trimmingBlanks) }
         parts[0] = parts[0].lowercased()
         for (index, part) in parts.enumerated().dropFirst() {
             guard let mark = part.firstIndex(of: "=") else { continue }
-            let name = HeaderLines.trimmed(part[..<mark]).lowercased()
-            var value = String(HeaderLines.trimmed(part[part.index(after: mark)...]))
+            let name = part[..<mark].trimmingBlanks.lowercased()
+            var value = String(part[part.index(after: mark)...].trimmingBlanks)
             if name == "q", let dot = value.firstIndex(of: ".") {
                 while value.last == "0" { value.removeLast() }
                 if value.endIndex == value.index(after: dot) { value.removeLast() }

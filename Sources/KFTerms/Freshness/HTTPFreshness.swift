@@ -48,7 +48,7 @@ package struct HTTPFreshness: Equatable {
     private static func age(_ headers: HeaderLines) -> Int64? {
         guard let line = headers.all("age").first else { return nil }
         let member = line.split(separator: ",", omittingEmptySubsequences: false)[0]
-        return CacheControl.seconds(HeaderLines.trimmed(member))
+        return CacheControl.seconds(member.trimmingBlanks)
     }
 
     /// Returns the freshness lifetime in milliseconds, from the time of sending.

@@ -21,7 +21,7 @@ package struct HeaderLines: Sendable, Equatable {
             let end = (start..<span.count).first { span[$0] == UInt8(ascii: "\n") } ?? span.count
             if isSought {
                 let value = bytes.index(bytes.startIndex, offsetBy: colon + 1)
-                values.append(Self.trimmed(text[value..<bytes.index(bytes.startIndex, offsetBy: end)]))
+                values.append(text[value..<bytes.index(bytes.startIndex, offsetBy: end)].trimmingBlanks)
             }
             start = end + 1
         }
@@ -78,12 +78,4 @@ package struct HeaderLines: Sendable, Equatable {
     static func isOfResponse(_ line: Substring) -> Bool { !line.hasPrefix("kf-") || name(line) == Note.status.rawValue }
 
     private static func name(_ line: Substring) -> Substring { line.prefix { $0 != ":" } }
-
-    /// Returns the text without surrounding blanks and tabs.
-    static func trimmed(_ text: Substring) -> Substring {
-        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
-        let start = text.utf8.drop(while: isBlank)
-        guard let last = start.lastIndex(where: { !isBlank($0) }) else { return "" }
-        return Substring(start[...last])
-    }
 }

@@ -29,10 +29,10 @@ public struct OptOut: Hashable, Sendable {
         var isMeant = true
         for part in value.prefix(Self.longest).split(separator: ",") {
             let words = part.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            var directive = HeaderLines.trimmed(words[0]).lowercased()
+            var directive = words[0].trimmingBlanks.lowercased()
             if words.count == 2, !Self.valued.contains(directive[...]) {
                 isMeant = directive == agent
-                directive = HeaderLines.trimmed(words[1]).lowercased()
+                directive = words[1].trimmingBlanks.lowercased()
             }
             if isMeant, Self.directives.contains(directive[...]) { return true }
         }
