@@ -191,7 +191,7 @@ extension Transfer {
         guard !exchange.isMultiplexed, let host else { return true }
         let input = kf_easy_input(handle.pointer, known.socket)
         if input == KF_INPUT_BYTES { host.sendsExcess = true }
-        let hasRested = known.idleSince.advanced(nanoseconds: Scheduler.observationSpan) <= notes.now
+        let hasRested = known.idleSince.advanced(nanoseconds: Scheduler.observation) <= notes.now
         if input == KF_INPUT_NONE, hasRested { host.isProven = true }
         exchange.refusedConnection = input != KF_INPUT_NONE || !host.isProven
         if exchange.refusedConnection { exchange.requests -= 1 }

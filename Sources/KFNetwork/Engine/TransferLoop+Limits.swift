@@ -41,9 +41,6 @@ extension TransferLoop {
         notes.hostRests.removeAll(keepingCapacity: true)
     }
 
-    /// Whether a transfer may start: the limit of the rate leaves bytes for it.
-    var hasBudget: Bool { notes.allowance > 0 }
-
     /// Counts the bytes of this turn, and lets paused bodies go on, the longest paused first, as far as the rate allows.
     ///
     /// libcurl's own limit is not for this: 7.88 lets 3 MB from loopback pass a limit of 500 KB/s.
@@ -63,7 +60,7 @@ extension TransferLoop {
 
     /// The time at which the rate allows more; never, if nothing waits for that.
     var budgetOpens: MonotonicTime {
-        guard let budget, notes.allowance <= 0, hasWaiting || !notes.throttled.isEmpty else { return .distantFuture }
+        guard let budget, notes.allowance <= 0, scheduler.waiting > 0 || !notes.throttled.isEmpty else { return .distantFuture }
         return budget.opens
     }
 }
@@ -82,13 +79,12 @@ struct ByteBudget {
     /// Takes what is left of the bytes that were granted last, and returns those that may arrive now: as many as come in
     /// a tenth of a second.
     mutating func settle(_ left: Int64, now: MonotonicTime) -> Int64 {
-        let span = Double(now.nanoseconds - last.nanoseconds) / 1e9
-        debt = max(0, debt + Double(granted - left) - span * rate)
+        debt = max(0, debt + Double(granted - left) - last.seconds(to: now) * rate)
         last = now
         granted = Int64(clamping: max(0, rate / 10 - debt).rounded(.up))
         return granted
     }
 
     /// The time at which a tenth of a second's bytes are free again.
-    var opens: MonotonicTime { last.advanced(nanoseconds: Int64(clamping: min(debt / rate, 1e9) * 1e9)) }
+    var opens: MonotonicTime { last.advanced(nanoseconds: MonotonicTime.nanoseconds(debt / rate)) }
 }

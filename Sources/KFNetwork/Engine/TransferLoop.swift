@@ -119,8 +119,6 @@ final class TransferLoop {
         return notes.now < oldestDelivery.advanced(nanoseconds: Self.maxHold)
     }
 
-    var hasWaiting: Bool { scheduler.waiting > 0 }
-
     private var pollTime: Int64 {
         if isBehind { return 0 }
         var next = min(notes.nextDeadline, rests.nextEnd ?? .distantFuture)
@@ -226,7 +224,7 @@ final class TransferLoop {
     private func startWaiting() {
         isBehind = false
         var refusals = 0
-        while !isHeld, !isBehind, hasBudget, let ticket = scheduler.next(now: notes.now) {
+        while !isHeld, !isBehind, notes.allowance > 0, let ticket = scheduler.next(now: notes.now) {
             guard let transfer = transfers[ticket.id] else { continue }
             let gate = transfer.request.gate
             let refusal = transfer.refusal(now: notes.now)

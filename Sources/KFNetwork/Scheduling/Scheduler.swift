@@ -18,10 +18,9 @@ struct Scheduler {
     /// The number of times that `failedNameLifetime` doubles, to 64 s.
     static let failedNameDoublings = 7
 
-    /// The time for which a host rests after its first response. A faulty server sends stray bytes soon after the body.
+    /// The nanoseconds for which a host rests after its first response. A faulty server sends stray bytes soon after the body.
     /// The next request follows the body within 0.1 ms, and libcurl would take later stray bytes for its response.
-    static let observation = Duration.milliseconds(20)
-    static let observationSpan: Int64 = 20_000_000
+    static let observation: Int64 = 20_000_000
 
     private struct Listed: HeapElement {
         let host: HostQueue
@@ -225,7 +224,7 @@ struct Scheduler {
     mutating func observe(_ host: HostQueue, now: MonotonicTime) {
         guard !host.isObserved else { return }
         host.isObserved = true
-        host.state.rest(until: now + Self.observation)
+        host.state.rest(until: now.advanced(nanoseconds: Self.observation))
         list(host, now: now)
     }
 

@@ -173,8 +173,8 @@ struct SchedulerTests {
         scheduler.finish(tickets[0], of: host, abandonedLookup: false, now: start)
         scheduler.observe(host, now: start)
         #expect(drain(&scheduler, at: start).isEmpty)
-        #expect(scheduler.nextWake == start + Scheduler.observation)
-        let later = start + Scheduler.observation
+        let later = start.advanced(nanoseconds: Scheduler.observation)
+        #expect(scheduler.nextWake == later)
         #expect(drain(&scheduler, at: later) == [2])
         scheduler.finish(tickets[1], of: host, abandonedLookup: false, now: later)
         scheduler.observe(host, now: later)
