@@ -4,14 +4,8 @@ import Testing
 
 extension EndToEnd {
     @Suite("Few descriptors")
-    struct DescriptorTests {
-        let kf: KFCommand
-        private let image: [UInt8]
-
-        init() throws {
-            kf = try KFCommand()
-            image = try FixturesDirectory.bytes("png/one-pixel.png")
-        }
+    final class DescriptorTests: CommandSuite {
+        private let image = FixturesDirectory.image("png/one-pixel.png")
 
         @Test("With few descriptors kf works or names the limit", arguments: Array(4...40))
         func few(limit: Int) async throws {

@@ -3,18 +3,11 @@ import Support
 import Testing
 
 extension EndToEnd {
-    @Suite("HTTP caching") struct HTTPCachingTests {
-        private let kf: KFCommand
-        private let picture: [UInt8]
-        private let other: [UInt8]
+    @Suite("HTTP caching") final class HTTPCachingTests: CommandSuite {
+        private let picture = FixturesDirectory.image("png/rgb.png")
+        private let other = FixturesDirectory.image("png/grey.png")
 
-        init() throws {
-            kf = try KFCommand()
-            picture = try FixturesDirectory.bytes("png/rgb.png")
-            other = try FixturesDirectory.bytes("png/grey.png")
-        }
-
-        private func reply(_ lines: [String], _ body: [UInt8], status: String = "200 OK") -> [FaultStep] {
+        private static func reply(_ lines: [String], _ body: [UInt8], status: String = "200 OK") -> [FaultStep] {
             [
                 .raw(["HTTP/1.1 \(status)"] + lines + ["Content-Length: \(body.count)", "Connection: close"], body),
                 .close,
@@ -27,7 +20,8 @@ extension EndToEnd {
 
         @Test("A fresh 404 is reported again without a request")
         func remembered() async throws {
-            let server = try FaultServer { _ in reply(["Cache-Control: max-age=600"], [], status: "404 Not Found") }
+            let server = try FaultServer { _ in Self.reply(["Cache-Control: max-age=600"], [], status: "404 Not Found")
+            }
             let url = server.url("/gone.png")
             #expect(try await fetch(url).errors == "kf: \(url): response 404 Not Found [2002]\n")
             let again = try await fetch(url)
@@ -73,7 +67,7 @@ extension EndToEnd {
 
         @Test("A prefetch reports a remembered failure without a request")
         func prefetched() async throws {
-            let server = try FaultServer { _ in reply(["Cache-Control: max-age=600"], [], status: "410 Gone") }
+            let server = try FaultServer { _ in Self.reply(["Cache-Control: max-age=600"], [], status: "410 Gone") }
             let list = Data((0..<3).map { server.url("/\($0).png\n") }.joined().utf8)
             for _ in 0..<2 {
                 let run = try await kf.run("prefetch", "--cache-policy", "http", "--json", input: list)
@@ -87,7 +81,7 @@ extension EndToEnd {
         func languages() async throws {
             let server = try FaultServer { [picture, other] request in
                 let isGerman = request.header("Accept-Language")?.contains("de") == true
-                return reply(lines, isGerman ? picture : other)
+                return Self.reply(Self.lines, isGerman ? picture : other)
             }
             let url = server.url("/a.png")
             var paths: [String] = []
@@ -114,13 +108,13 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "rm", url).output.hasPrefix("removed 3 entries"))
         }
 
-        private let lines = ["Cache-Control: max-age=600", "Vary: Accept-Language"]
+        private static let lines = ["Cache-Control: max-age=600", "Vary: Accept-Language"]
 
         @Test("A stale image is served while a new one is stored")
         func staleWhileRevalidate() async throws {
-            let stale = reply(["Cache-Control: max-age=0, stale-while-revalidate=600"], picture)
+            let stale = Self.reply(["Cache-Control: max-age=0, stale-while-revalidate=600"], picture)
             let server = try FaultServer.answering(first: stale) { [other] _ in
-                reply(["Cache-Control: max-age=600"], other)
+                Self.reply(["Cache-Control: max-age=600"], other)
             }
             let first = try await fetch(server.url("/a.png"))
             let second = try await fetch(server.url("/a.png"), "-v")
@@ -135,7 +129,7 @@ extension EndToEnd {
 
         @Test("A silent server does not fail a stale hit")
         func staleAndSilent() async throws {
-            let expired = reply(["Cache-Control: max-age=0, stale-while-revalidate=600"], picture)
+            let expired = Self.reply(["Cache-Control: max-age=0, stale-while-revalidate=600"], picture)
             let server = try FaultServer.answering(first: expired) { _ in [.hold] }
             let first = try await fetch(server.url("/a.png"))
             let start = ContinuousClock.now
@@ -147,7 +141,7 @@ extension EndToEnd {
         @Test("An image with any 2xx status is accepted", arguments: [201, 202, 299])
         func success(_ status: Int) async throws {
             let server = try FaultServer { [picture] _ in
-                reply(["Cache-Control: max-age=600"], picture, status: "\(status) Whatever")
+                Self.reply(["Cache-Control: max-age=600"], picture, status: "\(status) Whatever")
             }
             #expect(try await kf.run("fetch", server.url("/a.png"), "--retry", "0").status == 1)
             for _ in 0..<2 { #expect(try await fetch(server.url("/a.png")).status == 0) }
@@ -165,7 +159,7 @@ extension EndToEnd {
                     case "deflate": Packed.zlib(picture)
                     default: picture
                     }
-                return reply(["Content-Encoding: \(coding.split(separator: ",")[0])", "ETag: \"1\""], body)
+                return Self.reply(["Content-Encoding: \(coding.split(separator: ",")[0])", "ETag: \"1\""], body)
             }
             let result = try await kf.run("fetch", server.url("/a.png"), "-o", "a.png")
             #expect(result.status == 0, "\(result)")

@@ -4,14 +4,8 @@ import Testing
 
 extension EndToEnd {
     @Suite("Waiting for another download")
-    struct HeldFlightTests {
-        let kf: KFCommand
-        let image: Data
-
-        init() throws {
-            kf = try KFCommand()
-            image = try FixturesDirectory.named("png/rgb.png").data
-        }
+    final class HeldFlightTests: CommandSuite {
+        let image = Data(FixturesDirectory.image("png/rgb.png"))
 
         @Test("An image waiting for its rate can be fetched by others")
         func rate() async throws {

@@ -8,12 +8,9 @@ extension EndToEnd {
     @Suite("Hosts that fail, are silent, or limit their requests")
     struct HostBehaviourTests {
         let kf: KFCommand
-        let png: [UInt8]
+        let png = FixturesDirectory.image("png/one-pixel.png")
 
-        init() throws {
-            kf = try KFCommand()
-            png = try FixturesDirectory.bytes("png/one-pixel.png")
-        }
+        init() throws { kf = try KFCommand() }
 
         private func prefetch(_ urls: [String], _ options: String...) async throws -> (CommandResult, [ItemReport]) {
             let result = try await kf.run(

@@ -4,18 +4,10 @@ import Testing
 
 extension EndToEnd {
     @Suite("User identity")
-    struct IdentityTests {
-        let kf: KFCommand
-        private let ann: [UInt8]
-        private let bob: [UInt8]
-        private let anybody: [UInt8]
-
-        init() throws {
-            kf = try KFCommand()
-            ann = try FixturesDirectory.bytes("png/rgb.png")
-            bob = try FixturesDirectory.bytes("png/grey.png")
-            anybody = try FixturesDirectory.bytes("png/rgba.png")
-        }
+    final class IdentityTests: CommandSuite {
+        private let ann = FixturesDirectory.image("png/rgb.png")
+        private let bob = FixturesDirectory.image("png/grey.png")
+        private let anybody = FixturesDirectory.image("png/rgba.png")
 
         /// Gives each user another image, whatever header names the user.
         private func server() throws -> FaultServer {

@@ -13,9 +13,7 @@ enum KeptOrigin {
         return picture.dropLast(12) + chunk + picture.suffix(12)
     }()
 
-    private static func image(_ name: String) -> [UInt8] {
-        do { return try FixturesDirectory.bytes(name) } catch { preconditionFailure("\(error)") }
-    }
+    private static func image(_ name: String) -> [UInt8] { FixturesDirectory.image(name) }
 
     /// Commands that fill a cache, each with its exit status.
     static let commands: [(words: [String], status: Int32)] = [

@@ -6,14 +6,8 @@ import Testing
 extension EndToEnd {
     /// What a server says beside an image, and what `kf` makes of it.
     @Suite("Server behaviour")
-    struct NetworkFaultBehaviourTests {
-        let kf: KFCommand
-        let picture: [UInt8]
-
-        init() throws {
-            kf = try KFCommand()
-            picture = try FixturesDirectory.bytes("png/grey.png")
-        }
+    final class NetworkFaultBehaviourTests: CommandSuite {
+        let picture = FixturesDirectory.image("png/grey.png")
 
         private func items(_ arguments: String...) async throws -> [ItemReport] {
             try await kf.run(["fetch", "--json"] + arguments).items()

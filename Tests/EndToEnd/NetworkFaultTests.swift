@@ -6,14 +6,8 @@ extension EndToEnd {
     /// Each fault of a server, beside a picture that is fine: the one is refused with its reason and leaves nothing
     /// behind, the other comes.
     @Suite("Network faults")
-    struct NetworkFaultTests {
-        let kf: KFCommand
-        let picture: Data
-
-        init() throws {
-            kf = try KFCommand()
-            picture = try FixturesDirectory.named("png/rgb.png").data
-        }
+    final class NetworkFaultTests: CommandSuite {
+        let picture = Data(FixturesDirectory.image("png/rgb.png"))
 
         @Test("A faulty body is refused beside a good image", arguments: NetworkFault.bodies)
         func body(fault: NetworkFault) async throws { try await check(fault) }

@@ -6,12 +6,9 @@ extension EndToEnd {
     @Suite("Passwords")
     struct PasswordTests {
         let kf: KFCommand
-        private let png: [UInt8]
+        private let png = FixturesDirectory.image("png/one-pixel.png")
 
-        init() throws {
-            kf = try .withoutRetries()
-            png = try FixturesDirectory.bytes("png/one-pixel.png")
-        }
+        init() throws { kf = try .withoutRetries() }
 
         private func prefetch(_ urls: [String], _ options: String...) async throws -> CommandResult {
             try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())

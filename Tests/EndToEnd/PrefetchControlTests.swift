@@ -8,12 +8,9 @@ extension EndToEnd {
     struct PrefetchControlTests {
         let kf: KFCommand
 
-        init() throws {
-            kf = try .withoutRetries()
-            png = try FixturesDirectory.bytes("png/one-pixel.png")
-        }
+        init() throws { kf = try .withoutRetries() }
 
-        private let png: [UInt8]
+        private let png = FixturesDirectory.image("png/one-pixel.png")
 
         private func write(_ urls: [String]) throws {
             try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())

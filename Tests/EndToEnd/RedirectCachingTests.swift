@@ -4,16 +4,9 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-    @Suite("Cached redirects") struct RedirectCachingTests {
-        private let kf: KFCommand
-        private let february: [UInt8]
-        private let january: [UInt8]
-
-        init() throws {
-            kf = try KFCommand()
-            february = try FixturesDirectory.bytes("png/rgb.png")
-            january = try FixturesDirectory.bytes("png/grey.png")
-        }
+    @Suite("Cached redirects") final class RedirectCachingTests: CommandSuite {
+        private let february = FixturesDirectory.image("png/rgb.png")
+        private let january = FixturesDirectory.image("png/grey.png")
 
         /// Serves both pictures. It confirms any ETag, and any date that is not before the picture's.
         private func pictures(byDate: Bool) throws -> FaultServer {

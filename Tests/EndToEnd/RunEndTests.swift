@@ -8,12 +8,9 @@ extension EndToEnd {
     struct RunEndTests {
         let kf: KFCommand
 
-        init() throws {
-            kf = try .withoutRetries()
-            png = try FixturesDirectory.bytes("png/one-pixel.png")
-        }
+        init() throws { kf = try .withoutRetries() }
 
-        private let png: [UInt8]
+        private let png = FixturesDirectory.image("png/one-pixel.png")
 
         /// A server that answers only when the gate is open. A host gets two requests at once until it has answered.
         private func gated(_ gate: Gate) throws -> FaultServer {

@@ -5,14 +5,8 @@ import Testing
 extension EndToEnd {
     /// Threads and memory that the system does not give. A data segment of 20 MB has room for two stacks.
     @Suite("Few threads and little memory")
-    struct ShortageTests {
-        let kf: KFCommand
-        private let image: [UInt8]
-
-        init() throws {
-            kf = try KFCommand()
-            image = try FixturesDirectory.bytes("png/one-pixel.png")
-        }
+    final class ShortageTests: CommandSuite {
+        private let image = FixturesDirectory.image("png/one-pixel.png")
 
         @Test(
             "A run without threads ends with status 3",

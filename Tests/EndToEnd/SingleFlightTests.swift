@@ -4,14 +4,8 @@ import Testing
 
 extension EndToEnd {
     @Suite("Single flight")
-    struct SingleFlightTests {
-        let kf: KFCommand
-        let image: Data
-
-        init() throws {
-            kf = try KFCommand()
-            image = try FixturesDirectory.named("png/rgb.png").data
-        }
+    final class SingleFlightTests: CommandSuite {
+        let image = Data(FixturesDirectory.image("png/rgb.png"))
 
         private func start(_ count: Int, _ url: String) throws -> [RunningCommand] {
             try (0..<count).map { _ in try kf.start(["fetch", url, "-o", "-"]) }
