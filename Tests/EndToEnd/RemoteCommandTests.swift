@@ -1,56 +1,26 @@
 import Foundation
 import Support
-import Synchronization
 import Testing
 
 extension EndToEnd {
     /// What users see of a remote, from the built binary.
     @Suite("Remotes")
     struct RemoteCommandTests {
-        /// An origin of one image that counts its requests. The image, its headers and its ETag can be changed.
-        final class Origin: Sendable {
-            struct State {
-                var image = "png/rgb.png"
-                var headers: [String] = []
-                var tag: String?
-            }
-
-            private final class Box: Sendable {
-                let state: Mutex<State>
-
-                init(_ state: State) { self.state = Mutex(state) }
-            }
-
-            private let box: Box
+        /// An origin of one image that counts its requests.
+        struct Origin {
             let server: FaultServer
 
-            init(_ headers: [String] = [], tag: String? = nil) throws {
-                let images = try ["png/rgb.png", "jpeg/landscape-444.jpg"].reduce(into: [String: [UInt8]]()) {
-                    $0[$1] = try FixturesDirectory.bytes($1)
-                }
-                let box = Box(State(headers: headers, tag: tag))
-                self.box = box
-                server = try FaultServer { request in
-                    let now = box.state.withLock { $0 }
-                    let headers = now.headers + (now.tag.map { ["ETag: \"\($0)\""] } ?? [])
-                    if let tag = now.tag, request.header("If-None-Match") == "\"\(tag)\"" {
-                        return [.text((["HTTP/1.1 304 Not Modified"] + headers + ["", ""]).joined(separator: "\r\n"))]
-                    }
-                    return [.reply(headers: headers, body: images[now.image] ?? [])]
-                }
+            init() throws {
+                let image = try FixturesDirectory.bytes("png/rgb.png")
+                server = try FaultServer { _ in [.reply(body: image)] }
             }
-
-            func change(_ change: (inout State) -> Void) { box.state.withLock { change(&$0) } }
 
             var url: String { server.url("/image") }
             var asked: Int { server.requests.count }
         }
 
         private func machine(_ environment: [String: String] = [:]) throws -> KFCommand {
-            var kf = try KFCommand()
-            kf.environment["KF_RETRY"] = "0"
-            kf.environment.merge(environment) { $1 }
-            return kf
+            try .withoutRetries().with(environment)
         }
 
         /// Fetches the image on a machine with an empty cache, and returns its report.
@@ -60,10 +30,6 @@ extension EndToEnd {
             let result = try await machine(environment).run(["fetch", "--json", url] + options)
             #expect(result.status == 0, "\(result)")
             return try #require(try result.items().first, "\(result)")
-        }
-
-        private func bytes(_ item: ItemReport) throws -> Data {
-            try Data(contentsOf: URL(fileURLWithPath: #require(item.path)))
         }
 
         // MARK: Options
@@ -229,80 +195,6 @@ extension EndToEnd {
             #expect(without["remote"] is NSNull)
         }
 
-        // MARK: What travels
-
-        @Test("A processed image travels without its original")
-        func processed() async throws {
-            let (origin, remote) = (try Origin(), try RemoteFaultServer())
-            let url = remote.url("/base")
-            let small = ["-p", "resize:8x8", "-f", "png", "--remote", url]
-            /// The report of a machine with an empty cache, and the bytes that it has then.
-            func thumbnail(_ options: String...) async throws -> (item: ItemReport, bytes: Data) {
-                let kf = try machine()
-                let item = try #require(
-                    try await kf.run(["fetch", "--json", origin.url] + small + options).items().first)
-                return (item, try bytes(item))
-            }
-            let first = try await thumbnail("--remote-write")
-            #expect(first.item.status == "fetched" && remote.tree.files.count == 4)
-            let second = try await thumbnail()
-            #expect(second.item.status == "remote" && second.item.width == 8 && second.bytes == first.bytes)
-            // Only the processed image was read.
-            #expect(remote.requests("GET", at: "/cas/").count == 1)
-            // The original is replaced by a run that knows nothing of the processed image.
-            origin.change { $0.image = "jpeg/landscape-444.jpg" }
-            _ = try await fetch(origin.url, "--force-refresh", "--remote", url, "--remote-write")
-            let third = try await thumbnail()
-            #expect(third.item.status == "remote" && third.item.width == 8 && third.bytes != first.bytes)
-            #expect(origin.asked == 2)
-        }
-
-        @Test("Each variant travels on its own")
-        func variants() async throws {
-            let (origin, remote) = (try Origin(), try RemoteFaultServer())
-            let url = remote.url("/base")
-            let two = ["--variant", "a=resize:8x8", "--variant", "b=resize:4x4", "--remote", url]
-            _ = try await machine().run(["fetch", "--json", origin.url, "--remote-write"] + two)
-            let three = two + ["--variant", "c=resize:2x2"]
-            let result = try await machine().run(["fetch", "--json", origin.url] + three)
-            let items = try result.items()
-            #expect(
-                items.map(\.status) == ["remote", "remote", "remote"] && items.map(\.width) == [8, 4, 2], "\(result)")
-            #expect(origin.asked == 1)
-            #expect(remote.requests("GET", at: "/cas/").count == 3)
-        }
-
-        @Test("An expired entry is revalidated and renewed")
-        func expired() async throws {
-            let (origin, remote) = (try Origin(tag: "one"), try RemoteFaultServer())
-            let url = remote.url("/base")
-            let expiry = ["--expire", "1s", "--remote", url]
-            let first = try await machine().run(["fetch", "--json", origin.url, "--remote-write"] + expiry)
-            #expect(try first.items().first?.status == "fetched")
-            try await Task.sleep(for: .seconds(1.1))
-            let before = remote.tree.files
-            let second = try await fetch(origin.url, "--remote", url, "--remote-write")
-            #expect(second.status == "revalidated" && second.httpStatus == 304)
-            #expect(origin.server.requests.last?.header("If-None-Match") == "\"one\"")
-            // The object is the same, and the entry is fresh again.
-            #expect(remote.tree.files.keys.sorted() == before.keys.sorted() && remote.tree.files != before)
-            #expect(try await fetch(origin.url, "--remote", url).status == "remote")
-            #expect(origin.asked == 2)
-        }
-
-        @Test(
-            "Private responses are not uploaded",
-            arguments: [
-                "Cache-Control: private", "Cache-Control: no-store", "Cache-Control: max-age=60, private=\"x\"",
-                "Vary: *",
-            ])
-        func confidential(header: String) async throws {
-            let (origin, remote) = (try Origin([header]), try RemoteFaultServer())
-            let item = try await fetch(origin.url, "--remote", remote.url("/base"), "--remote-write")
-            #expect(item.status == "fetched" && item.path != nil)
-            #expect(remote.tree.files.isEmpty && remote.requests("PUT").isEmpty)
-        }
-
         @Test(
             "Requests with credentials do not use the remote",
             arguments: [
@@ -329,18 +221,6 @@ extension EndToEnd {
                 #expect(result.status == 0, "\(result)")
             }
             #expect(remote.accepted == 0)
-        }
-
-        @Test("An object on disk is not downloaded again")
-        func known() async throws {
-            let (origin, remote) = (try Origin(), try RemoteFaultServer())
-            let url = remote.url("/base")
-            let kf = try machine()
-            _ = try await fetch(origin.url, "--remote", url, "--remote-write")
-            _ = try await kf.run("fetch", origin.server.url("/other"))
-            let result = try await kf.run("fetch", "--json", origin.url, "--remote", url)
-            #expect(try result.items().first?.status == "remote", "\(result)")
-            #expect(remote.requests("GET", at: "/cas/").isEmpty)
         }
     }
 }
