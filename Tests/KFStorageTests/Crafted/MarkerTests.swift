@@ -7,11 +7,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("The marker of a cache directory", .bounded)
-struct MarkerTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class MarkerTests: DiskSuite {
     private var tag: String { "\(fixture.root)/CACHEDIR.TAG" }
 
     private func existing() throws -> DiskStorage { try fixture.open { $0.access = .existing } }
@@ -102,7 +98,7 @@ struct MarkerTests {
 
     @Test("Processes that create one cache at once all get it")
     func together() async throws {
-        try await concurrently(16) { index in try await fixture.open().put("text \(index)", "k\(index)") }
+        try await concurrently(16) { [fixture] index in try await fixture.open().put("text \(index)", "k\(index)") }
         #expect(try existing().totals().entries == 16)
         #expect(try isSigned())
     }

@@ -6,11 +6,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Checks of cached files", .bounded)
-struct WholeHitTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class WholeHitTests: DiskSuite {
     enum Damage: CaseIterable { case missing, empty, torn, grown, changed, link, directory, fifo, folder }
 
     private func harm(_ path: String, _ damage: Damage) throws {

@@ -5,11 +5,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Waits for stalled processes", .bounded)
-struct BoundedWaitTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class BoundedWaitTests: DiskSuite {
     private func open(_ limit: Duration) throws -> DiskStorage {
         try fixture.open { $0.patience = Patience(limit: limit) }
     }

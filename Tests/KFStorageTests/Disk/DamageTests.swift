@@ -6,11 +6,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Damage to the cache", .bounded)
-struct DamageTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class DamageTests: DiskSuite {
     private func replace(_ path: String, _ text: String) throws {
         try FileManager.default.removeItem(atPath: path)
         try text.write(toFile: path, atomically: false, encoding: .utf8)

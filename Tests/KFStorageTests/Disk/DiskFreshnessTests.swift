@@ -4,11 +4,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Freshness of entries on the disk", .bounded)
-struct DiskFreshnessTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class DiskFreshnessTests: DiskSuite {
     @Test("An expired entry stays for revalidation")
     func expiry() async throws {
         let storage = try fixture.open()

@@ -36,6 +36,13 @@ struct DiskStorageFixture {
     func change(_ sql: String) throws { try Connection(path: index, mode: .readWrite).execute(sql) }
 }
 
+/// A suite whose tests each have such a cache.
+class DiskSuite {
+    let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+}
+
 extension Store {
     static func store(_ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts) -> Store {
         .put(Put(staged, key, facts))

@@ -5,11 +5,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("The disk storage", .bounded)
-struct DiskStorageTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class DiskStorageTests: DiskSuite {
     @Test("A stored text is read back by another session")
     func roundTrip() async throws {
         let storage = try fixture.open()

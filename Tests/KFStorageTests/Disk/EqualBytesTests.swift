@@ -6,11 +6,8 @@ import Testing
 @testable import KFStorage
 
 @Suite("Equal bytes under several keys", .bounded)
-struct EqualBytesTests {
-    private let fixture: DiskStorageFixture
+final class EqualBytesTests: DiskSuite {
     private let text = "the bytes of an image"
-
-    init() throws { fixture = try DiskStorageFixture() }
 
     private func facts(rewrites: Bool = false) -> EntryFacts {
         var facts = EntryFacts.picture()

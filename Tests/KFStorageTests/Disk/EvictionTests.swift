@@ -5,11 +5,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Eviction", .bounded)
-struct EvictionTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class EvictionTests: DiskSuite {
     private func keys(_ storage: DiskStorage, _ range: Range<Int>) throws -> [Int] {
         try range.filter { try storage.entry(for: EntryKey(key: "k\($0)")) != nil }
     }
@@ -191,7 +187,7 @@ struct EvictionTests {
         let storage = try fixture.open()
         for index in 0..<200 { try await storage.put("some text \(index % 150)", "k\(index)") }
         let half = try storage.storedSize() / 2
-        try await concurrently(4) { _ in _ = try fixture.open().evict(to: half) }
+        try await concurrently(4) { [fixture] _ in _ = try fixture.open().evict(to: half) }
         let left = try storage.storedSize()
         #expect(left <= half && left > half - 20)
         #expect(try fixture.objects().count == storage.totals().objects)

@@ -5,13 +5,9 @@ import Testing
 @testable import KFStorage
 
 @Suite("Migration of older indexes", .bounded)
-struct MigrationTests {
-    private let fixture: DiskStorageFixture
-
+final class MigrationTests: DiskSuite {
     private static let version = Query("PRAGMA user_version")
     private static let triggers = Query("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'")
-
-    init() throws { fixture = try DiskStorageFixture() }
 
     /// Makes the index what format 1 was: its sums were kept by triggers.
     private func ageToFormat1() throws {
@@ -60,7 +56,7 @@ struct MigrationTests {
     func together() async throws {
         try await fixture.open().put("content", "k")
         try ageToFormat1()
-        try await concurrently(8) { index in try await fixture.open().put("text \(index)", "k\(index)") }
+        try await concurrently(8) { [fixture] index in try await fixture.open().put("text \(index)", "k\(index)") }
         #expect(try fixture.open().totals().entries == 9)
     }
 

@@ -4,11 +4,8 @@ import Testing
 @testable import KFStorage
 
 @Suite("Stores of what a newer original was made into", .bounded)
-struct NewerOriginalStoreTests {
-    private let fixture: DiskStorageFixture
+final class NewerOriginalStoreTests: DiskSuite {
     private let chain = "blur:2"
-
-    init() throws { fixture = try DiskStorageFixture() }
 
     /// Stores an image of an original that arrived so many seconds after the old one was stored.
     private func store(

@@ -7,11 +7,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Orders to the index writer", .bounded)
-struct OrderTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class OrderTests: DiskSuite {
     private func facts(original: Digest? = nil) -> EntryFacts { .picture(original: original) }
 
     private func staged(_ text: String, _ storage: DiskStorage) throws -> StagedObject {

@@ -4,11 +4,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Variants of replaced originals", .bounded)
-struct OutdatedVariantTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class OutdatedVariantTests: DiskSuite {
     private func digest(_ text: String) -> Digest { Array(text.utf8).withUnsafeBytes { SHA256.hash($0) } }
 
     private func damage(_ storage: DiskStorage) throws -> [CacheFinding.Kind: Int] {

@@ -6,12 +6,9 @@ import Testing
 @testable import KFStorage
 
 @Suite("Interrupted bodies", .bounded)
-struct PartialTests {
-    private let fixture: DiskStorageFixture
+final class PartialTests: DiskSuite {
     private let key = EntryKey(key: "http://h/a.png")
-    private let facts = Self.facts(total: 10)
-
-    init() throws { fixture = try DiskStorageFixture() }
+    private let facts = PartialTests.facts(total: 10)
 
     private static func facts(url: String = "http://h/a.png", total: Int64?) -> PartialFacts {
         PartialFacts(

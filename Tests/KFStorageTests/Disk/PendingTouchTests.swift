@@ -4,11 +4,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Unwritten access times", .bounded)
-struct PendingTouchTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class PendingTouchTests: DiskSuite {
     @Test("An entry that is read every second stays fresh")
     func extended() async throws {
         let storage = try fixture.open()

@@ -6,11 +6,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Indexes that can only be read", .bounded)
-struct ReadOnlyTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class ReadOnlyTests: DiskSuite {
     @Test(
         "Some errors mean that a place cannot be written",
         arguments: [

@@ -6,11 +6,8 @@ import Testing
 @testable import KFStorage
 
 @Suite("Rebuilding a damaged index", .bounded)
-struct RebuildTests {
-    private let fixture: DiskStorageFixture
+final class RebuildTests: DiskSuite {
     private static let page = 4096
-
-    init() throws { fixture = try DiskStorageFixture() }
 
     /// An index of some dozen pages that is one file.
     private func fill(_ count: Int = 300) async throws {

@@ -6,11 +6,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Room on the disk", .bounded)
-struct RoomTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class RoomTests: DiskSuite {
     @Test("The reserve is released when the disk is full")
     func reserve() async throws {
         let storage = try fixture.open()

@@ -7,11 +7,8 @@ import Testing
 @testable import KFStorage
 
 @Suite("Staged bodies", .bounded, .serialized)
-struct StagedObjectTests {
-    private let fixture: DiskStorageFixture
+final class StagedObjectTests: DiskSuite {
     private static let body = PatternedBytes.make(6_000_000)
-
-    init() throws { fixture = try DiskStorageFixture() }
 
     private var bytes: [UInt8] { Self.body }
 

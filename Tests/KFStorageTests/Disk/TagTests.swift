@@ -5,13 +5,9 @@ import Testing
 @testable import KFStorage
 
 @Suite("Tags of entries", .bounded)
-struct TagTests {
-    private let fixture: DiskStorageFixture
-
+final class TagTests: DiskSuite {
     private static let version = Query("PRAGMA user_version")
     private static let rows = Query("SELECT count(*) FROM tags")
-
-    init() throws { fixture = try DiskStorageFixture() }
 
     private func integer(_ query: Query) throws -> Int64 {
         try Connection(path: fixture.index, mode: .readOnly).integer(query)
@@ -135,7 +131,7 @@ struct TagTests {
     @Test("Concurrent tagging creates the tables once")
     func together() async throws {
         _ = try await fill("a", "b")
-        try await concurrently(6) { number in
+        try await concurrently(6) { [fixture] number in
             try fixture.open().tag([EntryKey(key: "a"), EntryKey(key: "b")], ["tag \(number)", "all"])
         }
         #expect(try keys(tagged: "all", "tag 0", "tag 5") == ["a", "b"])

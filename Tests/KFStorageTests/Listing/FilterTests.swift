@@ -5,11 +5,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Filters over entries", .bounded)
-struct FilterTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class FilterTests: DiskSuite {
     /// The names that a listing, a rehearsed removal, sums and a verification select: all of them the same number.
     private func selected(_ change: (inout EntryFilter) -> Void) throws -> [String] {
         var filter = EntryFilter()

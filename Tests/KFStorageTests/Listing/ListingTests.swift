@@ -6,11 +6,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Listings of the cache", .bounded)
-struct ListingTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class ListingTests: DiskSuite {
     private func list(
         _ storage: DiskStorage, _ change: (inout EntryQuery) -> Void = { _ in }
     ) throws -> [String] {

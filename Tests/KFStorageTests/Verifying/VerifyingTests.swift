@@ -7,11 +7,7 @@ import Testing
 @testable import KFStorage
 
 @Suite("Verification of the cache", .bounded)
-struct VerifyingTests {
-    private let fixture: DiskStorageFixture
-
-    init() throws { fixture = try DiskStorageFixture() }
-
+final class VerifyingTests: DiskSuite {
     private typealias Kind = CacheFinding.Kind
 
     /// Verifies without writing, repairs, and verifies again: the same findings twice, then none.
