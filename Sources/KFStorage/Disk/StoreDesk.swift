@@ -8,43 +8,38 @@ struct StoreDesk {
     let synchronizes: Bool
     let mark: OwnMark
 
-    /// Carries out one store. `publishing` receives each new object, whose file must be removed if the store or the
-    /// commit fails.
+    /// Carries out one store. `published` gets each new object, whose file must be removed if the store or the commit
+    /// fails.
     func carryOut(
-        _ store: Store, at now: Timestamp, publishing: (StoredObject) -> Void
+        _ store: Store, at now: Timestamp, _ published: inout [StoredObject]
     ) throws(StorageError) -> Entry? {
         switch store {
-        case .put(let put): try carryOut(put, now, publishing)
+        case .put(let put): try carryOut(put, now, &published)
         case .renew(let entries, let renewal): try renew(entries, renewal, now)
         case .keep(let entry, let key, let facts): try keep(entry, key, facts, now)
         }
     }
 
-    /// Carries out a run: stores the first of the images, as many as have bytes that are new to the cache. Returns their
+    /// Carries out the first stores of a run: as many as have bytes that are new to the cache, or one. Returns their
     /// entries.
     func carryOut(
-        _ run: ArraySlice<NewImage>, publishing: (StoredObject) -> Void
-    ) throws(StorageError) -> [Entry] {
+        _ run: ArraySlice<NewImage>, _ published: inout [StoredObject]
+    ) throws(StorageError) -> [Entry?] {
         var objects = try connection.claim(run)
+        if objects.isEmpty, let first = run.first { return [try carryOut(first.put, first.time, &published)] }
         for (place, image) in zip(objects.indices, run) {
-            let claimed = objects[place]
-            let object = try publish(image.put, claimed.digest, claimed.fileExtension)
-            publishing(object)
-            // Its file may have been written anew.
-            if object.modified != claimed.modified {
-                try connection.setModified(object.modified, object: object.digest)
-                objects[place] = object
-            }
+            objects[place] = try publish(image.put, objects[place], inPlaceOf: nil, &published)
         }
         // Synchronizing a file's bytes does not put its name on the disk.
         if synchronizes { for object in objects { try directory.objects.synchronizeFolder(of: object) } }
-        let (entries, unused) = try connection.put(run, objects)
+        let rows = objects.map { EntryKey.place($0.digest) }
+        let (entries, unused) = try connection.put(run.prefix(objects.count), objects, rows)
         for object in unused { try connection.remove(object, from: directory) }
         return entries
     }
 
-    func carryOut(
-        _ put: Store.Put, _ now: Timestamp, _ publishing: (StoredObject) -> Void
+    private func carryOut(
+        _ put: Store.Put, _ now: Timestamp, _ published: inout [StoredObject]
     ) throws(StorageError) -> Entry? {
         let past = put.facts.past
         if let past, let own = try connection.entry(put.key), own.created >= past.created { return nil }
@@ -57,52 +52,48 @@ struct StoreDesk {
                 return nil
             }
         }
-        let content: StoredObject
-        let place: ObjectPlace
-        if let staged = put.staged {
-            content = try staged.object(of: put)
-            place = try connection.claim(content)
-        } else {
-            guard let known = put.object(modified: 0) else { return nil }
-            content = known
-            place = try connection.place(of: known.digest)
-        }
+        guard let content = try put.staged?.object(of: put) ?? put.object(modified: 0) else { return nil }
+        let place = try connection.claim(content, isNew: put.staged != nil)
         let object: StoredObject
-        if !put.facts.rewrites, let whole = wholeObject(content, at: place) {
+        if !put.facts.rewrites, let whole = wholeObject(content, place.known) {
             object = whole
             if synchronizes { try directory.objects.synchronize(object) }
         } else {
-            object = try publish(put, content.digest, place.known?.fileExtension ?? content.fileExtension)
-            if place.known == nil { publishing(object) }
-            // Its file may have been written anew.
-            if place.isClaimed, object.modified != content.modified {
-                try connection.setModified(object.modified, object: object.digest)
-            }
+            object = try publish(put, content, inPlaceOf: place.known, &published)
         }
-        // Synchronizing a file's bytes does not put its name on the disk.
         if synchronizes { try directory.objects.synchronizeFolder(of: object) }
-        var (entry, unused) = try connection.put(mark.marked(put), object: object, at: place, now: now)
+        if let known = place.known { try connection.retain(object, known) }
+        let image = NewImage(put: mark.marked(put), time: now)
+        var (entries, unused) = try connection.put([image], [object], [place.row])
         if let other, let original, put.facts.arrival?.isStored == false {
             unused += try connection.removeOriginal(row: other.row, of: put.key, replacedBy: original)
         }
-        if let past, !past.tags.isEmpty { try connection.tag(row: entry.row, past.tags) }
+        if let past, let row = entries[0]?.row, !past.tags.isEmpty { try connection.tag(row: row, past.tags) }
+        unused += try connection.trimRepresentations(of: put.key)
         for object in unused { try connection.remove(object, from: directory) }
-        for object in try connection.trimRepresentations(of: put.key) { try connection.remove(object, from: directory) }
-        return entry
+        return entries[0]
     }
 
     /// Returns the object of these bytes if the index and the disk have it. A rename over its file would cost ext4 a
     /// write to the disk at once.
-    private func wholeObject(
-        _ content: StoredObject, at place: ObjectPlace
-    ) -> StoredObject? {
-        guard let known = place.known, known.size == content.size, let fileExtension = known.fileExtension else {
-            return nil
-        }
+    private func wholeObject(_ content: StoredObject, _ known: KnownObject?) -> StoredObject? {
+        guard let known, known.size == content.size, let fileExtension = known.fileExtension else { return nil }
         let object = StoredObject(
             digest: content.digest, fileExtension: fileExtension, size: content.size, modified: known.modified,
             pixels: content.pixels)
         return directory.objects.isWhole(object) ? object : nil
+    }
+
+    /// Publishes an object that was claimed, or in place of one that is not whole.
+    private func publish(
+        _ put: Store.Put, _ content: StoredObject, inPlaceOf known: KnownObject?, _ published: inout [StoredObject]
+    ) throws(StorageError) -> StoredObject {
+        let object = try publish(put, content.digest, known?.fileExtension ?? content.fileExtension)
+        guard known == nil else { return object }
+        published.append(object)
+        // Its file may have been written anew.
+        if object.modified != content.modified { try connection.setModified(object.modified, object: object.digest) }
+        return object
     }
 
     private func publish(
@@ -139,12 +130,13 @@ struct StoreDesk {
         _ entry: Entry, _ key: EntryKey, _ facts: EntryFacts, _ now: Timestamp
     ) throws(StorageError) -> Entry? {
         guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object),
-            case let place = try connection.place(of: entry.object.digest), place.known != nil
+            let known = try connection.object(entry.object.digest)
         else { return nil }
-        let put = mark.marked(Store.Put(current.object, key, facts))
-        let (kept, unused) = try connection.put(put, object: current.object, at: place, now: now)
+        try connection.retain(current.object, known)
+        let image = NewImage(put: mark.marked(Store.Put(current.object, key, facts)), time: now)
+        let (kept, unused) = try connection.put([image], [current.object], [known.row])
         for object in unused { try connection.remove(object, from: directory) }
-        return kept
+        return kept[0]
     }
 }
 

@@ -36,12 +36,16 @@ extension Connection {
     /// Returns the row of the object with this digest; nil if there is none.
     func object(_ digest: Digest) throws(StorageError) -> KnownObject? { try place(of: digest).known }
 
-    /// Inserts an object, with one reference, unless its first place is taken; then it returns the object's row as
-    /// `place(of:)`. A new object, as most are, is not looked for first.
-    func claim(_ object: StoredObject) throws(StorageError) -> ObjectPlace {
-        let row = EntryKey.place(object.digest)
-        if try insert(object, row: row) { return ObjectPlace(row: row, isClaimed: true) }
-        return try place(of: object.digest)
+    /// Inserts an object with one reference unless the index has it, and returns its row. `isNew`: it is not looked for
+    /// first, because most likely it is new.
+    func claim(_ object: StoredObject, isNew: Bool = false) throws(StorageError) -> ObjectPlace {
+        let first = EntryKey.place(object.digest)
+        if isNew, try insert(object, row: first) { return ObjectPlace(row: first) }
+        let place = try place(of: object.digest)
+        if place.known == nil, try !insert(object, row: place.row) {
+            throw .corruptIndex(path: path, detail: "a free row is taken")
+        }
+        return place
     }
 
     /// Returns the present or future row of an object. If other objects occupy all its places, the first is replaced.
@@ -85,66 +89,48 @@ extension Connection {
         try removeEntry(row: row).unused + removeOutdated(key.original, by: digest, replaces: true)
     }
 
-    /// Inserts or replaces an entry. Its object's file must be in place already; `place` is the object's place in the
-    /// index. Returns the entry and the objects without references, whose files and rows the caller must remove.
+    /// Inserts or replaces entries, statement by statement. The files of their objects must be in place already, and the
+    /// objects' rows must count them. Returns the entries and the objects without references, whose files and rows the
+    /// caller must remove.
     func put(
-        _ put: Store.Put, object: StoredObject, at place: ObjectPlace, now: Timestamp
-    ) throws(StorageError) -> (entry: Entry, unused: [UnusedObject]) {
-        let key = put.key
-        let objectRow = try retain(object, place)
-        var row = try row(of: put.entry(object, row: key.id, now: now), object: objectRow, put)
-        // A new key, as most are, is not looked for first.
-        let isNew = try insert([row]).isEmpty
-        let (number, old) = isNew ? (key.id, nil) : try self.place(for: key)
-        var unused = old?.object == objectRow ? [] : try removeOutdated(key, by: object.digest, replaces: old != nil)
-        var hits: Int64 = 0
-        if let old {
-            // After a killed eviction the entry may lack its object; then it holds no reference to the object.
-            let removed = try removeEntry(
-                row: old.row, releases: place.known != nil || old.object != objectRow, keepsTags: old.isSame)
-            unused += removed.unused
-            if old.isSame { hits = removed.hits }
-        }
-        try keep([objectRow], among: &unused)
-        if !isNew {
-            row.entry = put.entry(object, row: number, hits: hits, now: now)
-            try insertOnly(row)
-        }
-        return (row.entry, unused)
-    }
-
-    /// Puts new images whose objects have been claimed, statement by statement. Their files must be in place already.
-    /// Returns the entries and the objects without references, whose files and rows the caller must remove.
-    func put(
-        _ images: ArraySlice<NewImage>, _ objects: [StoredObject]
-    ) throws(StorageError) -> (entries: [Entry], unused: [UnusedObject]) {
+        _ images: ArraySlice<NewImage>, _ objects: [StoredObject], _ objectRows: [Int64]
+    ) throws(StorageError) -> (entries: [Entry?], unused: [UnusedObject]) {
         var rows: [EntryRow] = []
         rows.reserveCapacity(objects.count)
-        for (image, object) in zip(images, objects) {
-            let entry = image.put.entry(object, row: image.put.key.id, now: image.time)
-            rows.append(try row(of: entry, object: EntryKey.place(object.digest), image.put))
+        for (image, place) in zip(images, objects.indices) {
+            let put = image.put
+            let (host, format) = try (hostLabel(put.facts.host), formatLabel(put.facts.format))
+            let entry = put.entry(objects[place], row: put.key.id, now: image.time)
+            rows.append(EntryRow(entry: entry, object: objectRows[place], host: host, format: format))
         }
+        // A new key, as most are, is not looked for first.
         let taken = try insert(rows)
         var unused: [UnusedObject] = []
         if try hasVariants {
-            for row in rows {
-                unused += try removeOutdated(row.entry.key, by: row.entry.object.digest, replaces: false)
+            for (place, row) in rows.enumerated() where !taken.contains(place) {
+                unused += try removeOutdated(row.entry.key, by: objects[place].digest, replaces: false)
             }
-            try keep(rows.map(\.object), among: &unused)
+            try keep(objectRows, among: &unused)
         }
         for place in taken {
-            let image = images[images.startIndex + place]
-            let claimed = ObjectPlace(row: rows[place].object, isClaimed: true)
-            let put = try put(image.put, object: objects[place], at: claimed, now: image.time)
-            rows[place].entry = put.entry
-            unused += put.unused
+            let (image, object) = (images[images.startIndex + place], objectRows[place])
+            let (row, old) = try self.place(for: image.put.key)
+            var freed =
+                old?.object == object
+                ? [] : try removeOutdated(image.put.key, by: objects[place].digest, replaces: old != nil)
+            var hits: Int64 = 0
+            if let old {
+                let removed = try removeEntry(row: old.row, keepsTags: old.isSame)
+                freed += removed.unused
+                if old.isSame { hits = removed.hits }
+            }
+            // After a killed eviction the old entry may have lacked its object, and held no reference to it.
+            try keep([object], among: &freed)
+            unused += freed
+            rows[place].entry = image.put.entry(objects[place], row: row, hits: hits, now: image.time)
+            try insertOnly(rows[place])
         }
-        return (rows.map(\.entry), unused)
-    }
-
-    private func row(of entry: Entry, object: Int64, _ put: Store.Put) throws(StorageError) -> EntryRow {
-        try EntryRow(
-            entry: entry, object: object, host: hostLabel(put.facts.host), format: formatLabel(put.facts.format))
+        return (rows.map { $0.entry }, unused)
     }
 
     /// Keeps objects that a new entry uses: their reference counts were too low.
@@ -183,15 +169,16 @@ extension Connection {
     /// Copies an entry from another index, keeping its row. Does nothing if the key already exists.
     func adopt(_ entry: Entry, host: String, format: String) throws(StorageError) {
         guard try place(for: entry.key).old == nil else { return }
-        let object = try retain(entry.object, try place(of: entry.object.digest))
-        try insertOnly(EntryRow(entry: entry, object: object, host: hostLabel(host), format: formatLabel(format)))
+        let place = try claim(entry.object)
+        if let known = place.known { try retain(entry.object, known) }
+        try insertOnly(EntryRow(entry: entry, object: place.row, host: hostLabel(host), format: formatLabel(format)))
     }
 
     /// Removes an entry with its times and, unless another one of the same key replaces it, its tags. Returns its
     /// object if that has no other reference, and its hits.
     @discardableResult
     func removeEntry(
-        row: Int64, releases: Bool = true, keepsTags: Bool = false
+        row: Int64, keepsTags: Bool = false
     ) throws(StorageError) -> (unused: [UnusedObject], hits: Int64) {
         let old = try statement(Self.entryToRemove)
         defer { old.reset() }
@@ -205,7 +192,6 @@ extension Connection {
         if let expires = old.optionalInt64(6) { try removeTimes(row: row, expires: expires) }
         if !keepsTags { try removeTags(row: row) }
         try run(Self.deleteEntry, row)
-        guard releases else { return ([], hits) }
         let unused = try first(Self.releaseObject, object) {
             $0.int64(0) <= 0 ? UnusedObject(row: object, object: $0.object(1)) : nil
         }
@@ -253,15 +239,11 @@ extension Connection {
         tally.addExpiry(max(old, expires.milliseconds), count: 1)
     }
 
-    private func retain(_ object: StoredObject, _ place: ObjectPlace) throws(StorageError) -> Int64 {
-        if let known = place.known {
-            try run(Self.retainObject, place.row, object.modified, object.fileExtension, object.size)
-            // The row may have had another size than the file that is in place now.
-            tally.stored = tally.stored.adding(saturating: object.size.subtracting(saturating: known.size))
-        } else if !place.isClaimed, try !insert(object, row: place.row) {
-            throw .corruptIndex(path: path, detail: "a free row is taken")
-        }
-        return place.row
+    /// Counts a reference to an object that the index has, whose file may have been replaced.
+    func retain(_ object: StoredObject, _ known: KnownObject) throws(StorageError) {
+        try run(Self.retainObject, known.row, object.modified, object.fileExtension, object.size)
+        // The row may have had another size than the file that is in place now.
+        tally.stored = tally.stored.adding(saturating: object.size.subtracting(saturating: known.size))
     }
 
     /// Returns the present or future row of a key, and the entry in it. If other keys occupy all its places, the first
@@ -291,7 +273,6 @@ extension Connection {
         /// Whether it has the same key.
         let isSame: Bool
     }
-
 }
 
 /// An object without references.
@@ -304,10 +285,8 @@ struct UnusedObject {
 /// The present or future row of an object.
 struct ObjectPlace {
     let row: Int64
-    /// The present object; nil if the row is free or claimed.
+    /// The present object; nil if there was none.
     var known: KnownObject?
-    /// Whether the object's row has just been inserted for the entry that is about to be.
-    var isClaimed = false
 }
 
 struct KnownObject {

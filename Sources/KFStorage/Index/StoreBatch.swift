@@ -21,8 +21,8 @@ struct StoreBatch {
     private var published: [StoredObject] = []
     /// Whether a run or a store has been carried out since the clock was read.
     private var hasWorked = false
-    /// Whether a failed store has left rows behind, so that the transaction must be rolled back.
-    private var isSpoilt = false
+    /// Whether a store or a change has failed, and not the transaction.
+    private var hasFailed = false
 
     init(_ session: IndexSession, synchronizes: Bool) {
         (self.session, self.synchronizes) = (session, synchronizes)
@@ -31,8 +31,8 @@ struct StoreBatch {
     /// Commits jobs so that the failure of a store undoes only that store. `sized` receives the bytes of all objects.
     ///
     /// Stores rarely fail, so the first attempt uses no savepoints: for each, SQLite would copy the pages that the last
-    /// one changed. If a store fails after changing rows, the batch is rolled back and repeated as far as it had come,
-    /// store by store, with savepoints.
+    /// one changed. If a store fails, the batch is rolled back and repeated as far as it had come, store by store, with
+    /// savepoints.
     mutating func commit(
         _ jobs: ArraySlice<IndexJob>, _ connection: Connection, sized: (Int64) -> Void
     ) throws(StorageError) {
@@ -40,7 +40,7 @@ struct StoreBatch {
             do {
                 return try carryOut(jobs, connection, isCareful: false, sized)
             } catch {
-                guard isSpoilt else { throw error }
+                guard hasFailed else { throw error }
             }
             try carryOut(jobs.prefix(count + 1), connection, isCareful: true, sized)
         } catch {
@@ -82,78 +82,71 @@ struct StoreBatch {
     }
 
     private mutating func add(_ work: IndexJob.Work, _ desk: StoreDesk, isCareful: Bool) throws(StorageError) {
-        guard case .group(let group, let submission) = work else {
-            try endRun(desk)
-            return try carryOut(work, 0, desk, isCareful: isCareful)
-        }
-        for place in submission.groups[group] {
-            let known = submission.known?[place]
-            if !isCareful, known == nil, case .put(let put) = submission.stores[place], put.isNewOriginal {
-                run.append(NewImage(put: put, time: submission.time))
-                continue
-            }
-            try endRun(desk)
-            if let known {
-                outcomes.append(known)
-            } else {
-                try carryOut(work, place, desk, isCareful: isCareful)
-            }
-        }
-    }
-
-    /// Carries out the stores of the run. One whose bytes are in the cache already is carried out alone.
-    private mutating func endRun(_ desk: StoreDesk) throws(StorageError) {
-        guard !run.isEmpty else { return }
-        hasWorked = true
-        var rest = run[...]
-        run.removeAll(keepingCapacity: true)
-        do throws(StorageError) {
-            while let first = rest.first {
-                let entries = try desk.carryOut(rest) { published.append($0) }
-                for entry in entries { outcomes.append(.success(entry)) }
-                rest = rest.dropFirst(entries.count)
-                guard entries.isEmpty else { continue }
-                outcomes.append(.success(try desk.carryOut(first.put, first.time) { published.append($0) }))
-                rest = rest.dropFirst()
-            }
-        } catch {
-            isSpoilt = true
-            throw error
-        }
-    }
-
-    /// Carries out a change or a store by itself.
-    private mutating func carryOut(
-        _ work: IndexJob.Work, _ place: Int, _ desk: StoreDesk, isCareful: Bool
-    ) throws(StorageError) {
-        hasWorked = true
-        let (connection, start) = (desk.connection, published.count)
-        let changes = connection.changes
-        let outcome: Store.Outcome
-        do throws(StorageError) {
-            if isCareful {
-                outcome = try connection.nested { () throws(StorageError) in try perform(work, place, desk) }
-            } else {
-                outcome = .success(try perform(work, place, desk))
-            }
-        } catch {
-            if !isCareful { isSpoilt = connection.changes != changes }
-            guard !isCareful, !isSpoilt, connection.isInTransaction else { throw error }
-            outcome = .failure(error)
-        }
-        if case .failure = outcome { undo(from: start) }
-        outcomes.append(outcome)
-    }
-
-    private mutating func perform(
-        _ work: IndexJob.Work, _ place: Int, _ desk: StoreDesk
-    ) throws(StorageError) -> Entry? {
         switch work {
         case .change(let change, _):
-            try change(desk.connection)
-            return nil
-        case .group(_, let submission):
-            return try desk.carryOut(submission.stores[place], at: submission.time) { published.append($0) }
+            try endRun(desk)
+            try carryOut(isCareful, desk) { _ throws(StorageError) in
+                try change(desk.connection)
+                return [nil]
+            }
+        case .group(let group, let submission):
+            for place in submission.groups[group] {
+                let known = submission.known?[place]
+                if !isCareful, known == nil, case .put(let put) = submission.stores[place], put.isNewOriginal {
+                    run.append(NewImage(put: put, time: submission.time))
+                    continue
+                }
+                try endRun(desk)
+                if let known {
+                    outcomes.append(known)
+                    continue
+                }
+                try carryOut(isCareful, desk) { published throws(StorageError) in
+                    [try desk.carryOut(submission.stores[place], at: submission.time, &published)]
+                }
+            }
+        }
+    }
+
+    /// Carries out the stores of the run.
+    private mutating func endRun(_ desk: StoreDesk) throws(StorageError) {
+        guard !run.isEmpty else { return }
+        var rest = run[...]
+        run.removeAll(keepingCapacity: true)
+        while !rest.isEmpty {
+            let count = try carryOut(false, desk) { published throws(StorageError) in
+                try desk.carryOut(rest, &published)
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Adds the outcomes of `body`, which carries out stores or a change, and returns their number. `isCareful`: its
+    /// failure undoes only itself and is its outcome.
+    @discardableResult
+    private mutating func carryOut(
+        _ isCareful: Bool, _ desk: StoreDesk, _ body: (inout [StoredObject]) throws(StorageError) -> [Entry?]
+    ) throws(StorageError) -> Int {
+        hasWorked = true
+        let start = published.count
+        let result: Result<[Entry?], StorageError>
+        do throws(StorageError) {
+            result =
+                isCareful
+                ? try desk.connection.nested { () throws(StorageError) in try body(&published) }
+                : .success(try body(&published))
+        } catch {
+            hasFailed = true
+            throw error
+        }
+        switch result {
+        case .success(let entries):
+            for entry in entries { outcomes.append(.success(entry)) }
+            return entries.count
+        case .failure(let error):
+            undo(from: start)
+            outcomes.append(.failure(error))
+            return 1
         }
     }
 
