@@ -72,12 +72,37 @@ extension EndToEnd {
             #expect(item.status == "fetched" && item.attempts == 2, "\(item)")
         }
 
-        @Test("A Retry-After that is too long fails at once", arguments: [["--max-time", "5s"], []])
-        func tooLong(options: [String]) async throws {
+        @Test(
+            "A Retry-After that is too long fails at once, and is not retried",
+            arguments: ["429", "503"], [["--max-time", "5s"], []])
+        func tooLong(status: String, options: [String]) async throws {
             let seconds = options.isEmpty ? 3600 : 20
-            let server = try FaultServer { _ in [.reply("429 Wait", headers: ["Retry-After: \(seconds)"])] }
-            let item = try await kf.run(["fetch", "--json", "--retry", "0", server.url("/a.png")] + options).item()
-            #expect(item.httpStatus == 429 && item.attempts == 1 && server.requests.count == 1, "\(item)")
+            let server = try FaultServer { _ in [.reply("\(status) Wait", headers: ["Retry-After: \(seconds)"])] }
+            let item = try await kf.run(["fetch", "--json", server.url("/a.png")] + options).item()
+            #expect(item.httpStatus == Int(status) && item.attempts == 1 && server.requests.count == 1, "\(item)")
+        }
+
+        @Test("A stale image that may serve does not wait for a limit")
+        func stale() async throws {
+            let isLimited = Mutex(false)
+            let server = try FaultServer { [png] _ in
+                isLimited.withLock { $0 }
+                    ? [.reply("429 Wait", headers: ["Retry-After: 120"])] : [.reply(body: png)]
+            }
+            _ = try await kf.run("fetch", server.url("/a.png"), "--expire", "1ms")
+            isLimited.withLock { $0 = true }
+            let item = try await kf.run("fetch", "--json", "--stale-if-error", "1d", server.url("/a.png")).item()
+            #expect(item.status == "stale" && server.requests.count == 2, "\(item)")
+        }
+
+        @Test("A mirror that limits its requests is passed over", arguments: ["429", "503"])
+        func limitedMirror(status: String) async throws {
+            let source = try FaultServer { [png] _ in [.reply(body: png)] }
+            let mirror = try FaultServer { _ in [.reply("\(status) Wait", headers: ["Retry-After: 120"])] }
+            let (result, items) = try await prefetch(
+                (0..<100).map { source.url("/\($0).png") }, "--mirror", "\(source.url("/"))=\(mirror.url("/"))")
+            #expect(result.status == 0 && items.count { $0.status == "fetched" } == 100, "\(result.errors)")
+            #expect(source.requests.count == 100 && mirror.requests.count <= 10, "\(mirror.requests.count) requests")
         }
 
         @Test("A host with a quota that is used up rests until it is renewed")
@@ -172,10 +197,21 @@ extension EndToEnd {
             let hosts = server.requests.map { $0.header("Host") ?? "" }
             let last = hosts.lastIndex { $0.hasPrefix("127.0.0.1:") } ?? 0
             #expect(hosts[last...].count { $0.hasPrefix("127.0.0.2:") } >= 5, "the other host does not wait")
-            for wrong in ["=5/s", "h=", "h=x/s", "http://h/=5/s", "5/s,", "h=0/s"] {
+            for wrong in ["=5/s", "h=", "h=x/s", "http://h/=5/s", "5/s,", "h=0/s", "*.h=5/s", "::1=5/s"] {
                 let refused = try await kf.run("fetch", server.url("/a.png"), "--rate", wrong)
                 #expect(refused.status == 2 && refused.errors.contains("--rate takes"), "\(refused)")
             }
+        }
+
+        @Test("The host of a rate is read as URLs are", arguments: ["127.1", "0x7f.0.0.1", "LocalHost"])
+        func rateHost(name: String) async throws {
+            let server = try FaultServer { [png] _ in [.reply(body: png)] }
+            let host = name == "LocalHost" ? "localhost" : "127.0.0.1"
+            let start = ContinuousClock.now
+            let (result, items) = try await prefetch(
+                (0..<8).map { "http://\(host):\(server.port)/\($0).png" }, "--rate", "\(name):\(server.port)=10/s")
+            #expect(result.status == 0 && items.count == 8, "\(result)")
+            #expect(start.duration(to: .now) >= .milliseconds(700))
         }
     }
 }

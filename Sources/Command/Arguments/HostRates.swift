@@ -14,20 +14,22 @@ struct HostRates: Sendable {
         for text in given.texts {
             for part in text.split(separator: ",", omittingEmptySubsequences: false) {
                 let mark = part.lastIndex(of: "=")
-                let host = mark.map { part[..<$0].lowercased() }
-                let rate = number(mark.map { part[part.index(after: $0)...] } ?? part)
-                guard let rate, host.map(isHost) != false else {
+                guard let rate = number(mark.map { part[part.index(after: $0)...] } ?? part),
+                    let host = mark.map({ host(part[..<$0]) }) ?? ""
+                else {
                     throw given.only(text).wrong(
                         "a request rate such as 5/s, 90/m or 1000/h, or HOST=20/s for one host")
                 }
-                if let host { rates.hosts[host] = rate } else { rates.all = rate }
+                if host.isEmpty { rates.all = rate } else { rates.hosts[host] = rate }
             }
         }
         return rates
     }
 
-    private static func isHost(_ text: String) -> Bool {
-        !text.isEmpty && !text.contains { "/@=?# ".contains($0) }
+    /// Returns a host as URLs have it, without the default port; nil if it is none.
+    private static func host(_ text: Substring) -> String? {
+        guard !text.contains(where: { "/@=?#*% ".contains($0) }) else { return nil }
+        return try? RequestURL("http\(text.hasSuffix(":443") ? "s" : "")://\(text)/").host
     }
 
     private static func number(_ text: Substring) -> Double? {

@@ -59,12 +59,21 @@ package struct TransferRequest: Sendable {
     /// Whether the request is made once more, uncounted, after its HTTP/2 stream has ended without a response on a
     /// connection that had served others. Servers end each connection after a number of requests.
     package var survivesConnection = false
-    /// Whether the transfer rests and goes on when a host refuses its request for a limit: with status 429, or 503 with a
-    /// time to wait. All of its rests together take at most five minutes. It needs the hook `retryAfter`.
-    package var outwaitsLimits = false
+    package var limits = LimitHandling.end
     package var hooks = TransferHooks()
     /// The gate that each hop must pass before it starts.
     package var gate: (any TransferGate)?
+
+    /// What a transfer does when its host refuses a request for a limit: with status 429, or 503 with a time to wait. That
+    /// needs the hook `retryAfter`.
+    package enum LimitHandling: Sendable {
+        /// It ends with the refusal.
+        case end
+        /// It rests and goes on. All of its rests together take at most five minutes.
+        case outwait
+        /// It ends with the refusal, and does not wait for a host that rests.
+        case avoid
+    }
 
     package var options: TransferOptions {
         get { terms.options }

@@ -106,7 +106,7 @@ final class Transfer {
     /// Returns the error that the transfer ends with in place of its next hop.
     func refusal(now: MonotonicTime) -> TransferError? {
         if end <= now, let limit = request.terms.options.maxTime { return .maxTimeExceeded(limit) }
-        return host?.refusal(now: now)
+        return host?.refusal(of: ticket, now: now)
     }
 
     var deadline: MonotonicTime { min(end, question?.deadline ?? exchange.deadline) }

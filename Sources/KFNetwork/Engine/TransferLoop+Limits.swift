@@ -26,7 +26,7 @@ extension TransferLoop {
     /// Lets a transfer whose request was refused for a limit rest until its host may be asked again. Returns false if it
     /// ends with that refusal.
     func outwaits(_ transfer: Transfer, asked span: Duration?) -> Bool {
-        guard transfer.request.outwaitsLimits, !isDraining, let host = transfer.host,
+        guard transfer.request.limits == .outwait, !isDraining, let host = transfer.host,
             !host.state.isBarren(now: notes.now), let span = transfer.limited(until: host.state.rest, asked: span)
         else { return false }
         transfer.request.gate?.leave()
@@ -60,7 +60,9 @@ extension TransferLoop {
 
     /// The time at which the rate allows more; never, if nothing waits for that.
     var budgetOpens: MonotonicTime {
-        guard let budget, notes.allowance <= 0, scheduler.waiting > 0 || !notes.throttled.isEmpty else { return .distantFuture }
+        guard let budget, notes.allowance <= 0, scheduler.waiting > 0 || !notes.throttled.isEmpty else {
+            return .distantFuture
+        }
         return budget.opens
     }
 }

@@ -174,7 +174,8 @@ final class TransferLoop {
         }
         if url.origin !== latestURL?.origin { latestURL = url }
         orders += 1
-        let ticket = Ticket(id: start.id, order: orders, priority: start.request.priority)
+        let ticket = Ticket(
+            id: start.id, order: orders, priority: start.request.priority, avoidsRests: start.request.limits == .avoid)
         let transfer = Transfer(start, url: url, ticket: ticket, notes: notes, connections: multi.connections)
         transfers.insert(transfer)
         if let delay = start.delay, delay > .zero {

@@ -64,10 +64,12 @@ final class HostQueue {
         }
     }
 
-    /// Returns the error that waiting transfers end with, because the last lookup of the name failed or the circuit is open.
-    func refusal(now: MonotonicTime) -> TransferError? {
+    /// Returns the error that a waiting transfer ends with, because the last lookup of the name failed, the circuit is open,
+    /// or the host rests and the transfer does not wait for that.
+    func refusal(of ticket: Ticket, now: MonotonicTime) -> TransferError? {
         if case .failed(let until) = lookup, until > now { return .resolve(host: name, isRemembered: true) }
-        return state.refusal(now: now).map { .circuitOpen(host: name, left: $0) }
+        let rest = ticket.avoidsRests && state.rest > now ? now.span(to: state.rest) : nil
+        return (state.refusal(now: now) ?? rest).map { .circuitOpen(host: name, left: $0) }
     }
 
     var isBusy: Bool { waiting > 0 || active > 0 }
@@ -173,6 +175,8 @@ final class Ticket {
     /// The transfer's age; lower is older. It is kept over redirects, so that each hop does not queue behind newer
     /// transfers.
     let order: UInt64
+    /// Whether the transfer is refused while its host rests.
+    let avoidsRests: Bool
     @exclusivity(unchecked) private(set) var priority: Float
     /// The stamp of the valid entry in the queue; entries with another stamp are void.
     @exclusivity(unchecked) private(set) var stamp = 0
@@ -188,8 +192,9 @@ final class Ticket {
     /// The change of the host's rate by the last start, which `Scheduler.refuse` reverts.
     @exclusivity(unchecked) var reservation: (before: MonotonicTime, after: MonotonicTime)?
 
-    init(id: UInt64, order: UInt64, priority: Float) {
+    init(id: UInt64, order: UInt64, priority: Float, avoidsRests: Bool = false) {
         self.id = id
+        self.avoidsRests = avoidsRests
         self.order = order
         self.priority = priority.isNaN ? 0 : priority
     }

@@ -19,7 +19,7 @@ extension ImageDownload {
         }
         // Once an image: a server that ends every connection is left to the retry strategy.
         transfer.survivesConnection = !isRetry
-        transfer.outwaitsLimits = outwaitsLimits
+        transfer.limits = limits
         transfer.gate = self
         setHooks(&transfer.hooks, request.url, reportsProgress)
         return transfer
@@ -99,7 +99,8 @@ extension ImageDownload {
             from: job.downloader, for: retrieval,
             // The validators of the source mean nothing to a mirror.
             condition: mirror == nil || condition?.place != nil ? condition : nil, isForMirror: mirror != nil,
-            isRetry: isRetry, commits: asking.commits, moment: asking.moment, tap: retrieval.tap)
+            isRetry: isRetry, limits: mirror != nil ? .avoid : asking.outwaitsLimits(retrieval) ? .outwait : .end,
+            commits: asking.commits, moment: asking.moment, tap: retrieval.tap)
     }
 }
 

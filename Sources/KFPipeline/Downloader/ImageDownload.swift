@@ -40,8 +40,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     let isForMirror: Bool
     /// Whether the retry strategy has asked for the transfer.
     let isRetry: Bool
-    /// Whether a request that the host refuses for a limit is made again when the host allows it.
-    let outwaitsLimits: Bool
+    /// What happens when the host refuses the request for a limit. Only what nothing else can replace waits for the host.
+    let limits: TransferRequest.LimitHandling
     /// Called with the bytes as they arrive. A call with a tap has a transfer of its own.
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     /// The retrieval whose caches receive the image and have it if another process stores it first; nil if no cache takes
@@ -75,12 +75,12 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     init(
         _ url: RequestURL, _ terms: DownloadTerms, _ wish: Wish, from downloader: ImageDownloader,
         for retrieval: Retrieval? = nil, condition: RequestCondition? = nil, isForMirror: Bool = false,
-        isRetry: Bool = false, commits: Int64? = nil, moment: UInt64? = nil,
-        tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
+        isRetry: Bool = false, limits: TransferRequest.LimitHandling = .end, commits: Int64? = nil,
+        moment: UInt64? = nil, tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     ) {
         (self.url, self.terms, self.condition, self.isForMirror) = (url, terms, condition, isForMirror)
         (self.isRetry, self.retrieval, self.moment, self.tap) = (isRetry, retrieval, moment, tap)
-        outwaitsLimits = retrieval?.options.retryStrategy != nil
+        self.limits = limits
         isShared = tap == nil && terms.request.redirectHandler.map { $0.cacheIdentity != nil } ?? true
         hash = url.hashValue
         (delegate, responder) = (downloader.delegate, downloader.authenticationChallengeResponder)

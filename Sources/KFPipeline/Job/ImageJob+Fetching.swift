@@ -115,6 +115,14 @@ extension ImageJob {
         /// The work that the job shared with others.
         var work: WorkKey?
         let asking: Asking
+
+        /// The time after which the response allows another request.
+        var rest: Duration? {
+            refusal.flatMap { RetryAfter.rest(status: $0.status, value: $0.header("retry-after")) }
+        }
+
+        /// Whether the host has refused the request for a limit.
+        var isForLimit: Bool { refusal?.status == 429 || rest != nil }
     }
 
     /// Handles a failed source: the retry strategy decides first, then a stale entry may serve, then the next source is
@@ -135,7 +143,8 @@ extension ImageJob {
         let context = context(failure.error)
         // This strategy never waits, so a list with many failures creates no tasks.
         if let strategy = strategy as? DelayRetryStrategy {
-            return decided(strategy.decide(context), failure, &turn)
+            // The transfer has waited for the host as long as it may.
+            return decided(failure.isForLimit ? .stop : strategy.decide(context), failure, &turn)
         }
         decide({ await strategy.decide(context) }) { [self] decision in
             Turn.run { decided(decision, failure, &$0) }
@@ -145,10 +154,8 @@ extension ImageJob {
     private func decided(_ decision: RetryDecision, _ failure: Failure, _ turn: inout Turn) {
         let retrieval = self.retrieval
         if case .retry(let delay) = decision {
-            let rest = failure.refusal.flatMap {
-                RetryAfter.rest(status: $0.status, value: $0.header("retry-after"))
-            }
-            retrieval.options.retryStrategy?.willRetry(context(failure.error), after: max(delay, rest ?? .zero))
+            let rest = failure.rest ?? .zero
+            retrieval.options.retryStrategy?.willRetry(context(failure.error), after: max(delay, rest))
             state.withLock { $0.retried += 1 }
             var again = failure.asking
             (again.failedMirrors, again.moment) = (0, nil)

@@ -62,6 +62,12 @@ package struct Asking: Sendable {
         guard let stale, !stale.isBorrowed, !isUnconditional else { return nil }
         return retrieval.condition(of: stale.entry)
     }
+
+    /// Whether the request waits for a host that refuses it for a limit: no stale image can serve.
+    func outwaitsLimits(_ retrieval: Retrieval) -> Bool {
+        retrieval.options.retryStrategy != nil
+            && !(stale.map { retrieval.mayServeStale($0.entry, now: retrieval.now) } ?? false)
+    }
 }
 
 extension Asking {

@@ -24,17 +24,19 @@ struct OriginFacts: Sendable {
     init(_ response: ResponseFacts, confirming entry: Entry, _ retrieval: Retrieval, now: Timestamp) {
         let lines = HeaderLines(entry.freshness).ofResponse.updated(by: response.freshness)
         self.init(
-            response, lines, entry.etag, response.lastModified ?? entry.lastModified, retrieval, now)
+            response, lines, entry.etag, response.lastModified ?? entry.lastModified, retrieval, now,
+            isPersonal: HeaderLines(entry.freshness)[.personal] != nil)
     }
 
     private init(
         _ response: ResponseFacts, _ lines: HeaderLines, _ etag: String?, _ lastModified: String?,
-        _ retrieval: Retrieval, _ now: Timestamp
+        _ retrieval: Retrieval, _ now: Timestamp, isPersonal: Bool = false
     ) {
         self.etag = etag
         self.lastModified = lastModified
         headers = lines.after(response.redirects, lastModified: lastModified, received: now)
-            .from(retrieval.place(of: response)).noting(.personal, retrieval.isSecretlyPersonal ? "1" : nil)
+            .from(retrieval.place(of: response))
+            .noting(.personal, isPersonal || retrieval.isSecretlyPersonal ? "1" : nil)
         freshUntil = nil
     }
 
