@@ -85,7 +85,7 @@ extension ImageLock {
         _ changes: [String: Change], into path: String, ignoredParameters: String? = nil,
         keeps: (String) -> Bool = { _ in true }
     ) throws(KingfisherError) -> [String: Image] {
-        let folder = try LockedFolder(of: path)
+        let folder = try lockedFolder(of: path)
         defer { withExtendedLifetime(folder) {} }
         let old = try content(of: path)
         let new: [UInt8]
@@ -104,20 +104,17 @@ extension ImageLock {
         try output.commit()
         return others
     }
-}
 
-/// The lock on the folder of a file for the lifetime of this object. The file itself is replaced, so that a lock on it would
-/// not last.
-private final class LockedFolder {
-    private let folder: FileDescriptor
-
-    /// Waits for other processes, at most a minute. Blocks.
-    init(of path: String) throws(KingfisherError) {
+    /// Locks the folder of a file for the lifetime of the descriptor. The file itself is replaced, so that a lock on it would
+    /// not last. Waits for other processes, at most a minute. Blocks.
+    private static func lockedFolder(of path: String) throws(KingfisherError) -> FileDescriptor {
         let name = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? "."
-        folder = try OutputFile.failing { () throws(StorageError) in try .open(name, O_RDONLY | O_DIRECTORY) }
+        let folder: FileDescriptor = try OutputFile.failing { () throws(StorageError) in
+            try .open(name, O_RDONLY | O_DIRECTORY)
+        }
         for _ in 0..<6000 {
             // A file system without locks has no other writer that would wait.
-            if flock(folder.raw, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK { return }
+            if flock(folder.raw, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK { return folder }
             usleep(10_000)
         }
         throw OutputFile.failure(StorageError.locked(path: path, holder: "another process", waited: .seconds(60)))
