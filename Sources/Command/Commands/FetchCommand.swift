@@ -156,7 +156,11 @@ struct FetchCommand: Sendable {
         return status
     }
 
-    static let summary: [JSONField<(sources: Int, counts: PrefetchProgress, cache: ImageCache, lock: LockedRun?)>] = [
+    typealias Summary = (sources: Int, counts: PrefetchProgress, cache: ImageCache, lock: LockedRun?)
+
+    static let summary = figures + RetrievalSettings.summary.map { $0.of { ($0.cache, $0.lock) } }
+
+    private static let figures: [JSONField<Summary>] = [
         JSONField("sources", "The number of sources.") { $0.sources },
         JSONField("written", "The numbers of files that were written, and that had the same bytes already.") {
             $0.counts.written
@@ -166,9 +170,6 @@ struct FetchCommand: Sendable {
             $0.counts.filtered
         },
         JSONField("opted_out", nil) { $0.counts.optedOut },
-        RetrievalSettings.changed { $0.cache }, RetrievalSettings.evicted { $0.cache },
-        RetrievalSettings.lockCounts { $0.lock },
-        RemoteCounts.field { $0.cache.remoteCounts },
     ]
 
     /// The ending of a source whose images are all cached, or that fails before it is asked, and its key; nil for any

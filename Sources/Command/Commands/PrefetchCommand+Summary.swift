@@ -2,7 +2,9 @@ import KFCore
 
 extension PrefetchCommand {
     /// The members of the last line of `--json`.
-    static let summary: [JSONField<Summary>] = [
+    static let summary = figures + RetrievalSettings.summary.map { $0.of { ($0.cache, $0.lock) } }
+
+    private static let figures: [JSONField<Summary>] = [
         JSONField("cached", "The numbers of items that were cached already, failed, and came from their origin.") {
             $0.report.progress.skipped
         },
@@ -55,9 +57,6 @@ extension PrefetchCommand {
             $0.report.progress.bytes
         },
         JSONField("seconds", nil) { $0.elapsed },
-        RetrievalSettings.changed { $0.cache }, RetrievalSettings.evicted { $0.cache },
-        RetrievalSettings.lockCounts { $0.lock },
-        RemoteCounts.field { $0.cache.remoteCounts },
     ]
 
     typealias Summary = (

@@ -9,7 +9,7 @@ struct RemoteSettings: Sendable {
 
     init(_ arguments: ParsedArguments, _ transfer: TransferOptions, pulls: Bool) throws(UsageError) {
         let writes = try arguments[Options.remoteWrite]
-        layers = try Self.layers(arguments, of: Options.remote, transfer, creates: writes)
+        layers = try Self.layers(arguments, transfer, creates: writes)
         let wait = try arguments[Options.remoteWait]
         // Without its only remote, a pull is in vain.
         let isRequired = pulls ? layers.count == 1 : try arguments[Options.remoteRequired]
@@ -38,8 +38,12 @@ struct RemoteSettings: Sendable {
 
     /// The settings of `kf cache push`, which fills the first remote and waits for every upload.
     init(pushing arguments: ParsedArguments) throws(UsageError) {
-        layers = try Self.layers(arguments, of: Options.remote, creates: true)
-        guard !layers.isEmpty else { throw UsageError(message: "'kf cache push' needs a --remote") }
+        guard try !arguments[Options.remote].isEmpty else {
+            throw UsageError(message: "'kf cache push' needs a --remote")
+        }
+        var options = KingfisherOptions()
+        try options.takeNetwork(arguments)
+        layers = try Self.layers(arguments, options.request.transfer, creates: true)
         dropped = nil
         apply = { [layers] configuration in
             configuration.remotes = layers
@@ -49,20 +53,16 @@ struct RemoteSettings: Sendable {
         }
     }
 
-    /// Returns the remotes of an option. With `creates`, the first one makes a missing directory.
-    static func layers(
-        _ arguments: ParsedArguments, of option: Option<[String]>, _ transfer: TransferOptions? = nil,
-        creates: Bool = false
+    /// Returns the remotes. With `creates`, the first one makes a missing directory.
+    private static func layers(
+        _ arguments: ParsedArguments, _ transfer: TransferOptions, creates: Bool
     ) throws(UsageError) -> [any CacheLayer] {
-        let addresses = try arguments[option]
-        var options = KingfisherOptions()
-        if transfer == nil, !addresses.isEmpty { try options.takeNetwork(arguments) }
         var layers: [any CacheLayer] = []
-        for address in addresses {
+        for address in try arguments[Options.remote] {
             do throws(KingfisherError) {
                 layers.append(
                     try RemoteCacheLayer.layer(
-                        address, options: transfer ?? options.request.transfer, environment: arguments.environment,
+                        address, options: transfer, environment: arguments.environment,
                         creates: creates && layers.isEmpty))
             } catch {
                 throw UsageError(message: "--remote: \(error.message)")
@@ -120,14 +120,7 @@ extension RemoteCounts {
         return parts.joined(separator: ", ")
     }
 
-    static func field<Record>(_ value: @escaping @Sendable (Record) -> RemoteCounts?) -> JSONField<Record> {
-        JSONField(
-            "remote",
-            "With --remote: the numbers of images that came from it and that it did not have (hits, misses), of requests "
-                + "that failed (errors), of images that were uploaded and that were not (uploaded, dropped), and of uploads "
-                + "that were repeated because the remote was busy or the blob locked (retried); else null."
-        ) { value($0).map { JSONObject(part: $0, fields + [JSONField("retried", nil) { $0.retried }]) } }
-    }
+    static let retries = JSONField<RemoteCounts>("retried", nil) { $0.retried }
 
     static let fields: [JSONField<RemoteCounts>] = [
         JSONField("hits", nil) { $0.hits }, JSONField("misses", nil) { $0.misses },

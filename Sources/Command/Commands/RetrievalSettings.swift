@@ -177,14 +177,29 @@ struct RetrievalSettings: Sendable {
         return status
     }
 
-    /// The member of a summary with the counts of the lock.
-    static func lockCounts<Record>(_ lock: @escaping @Sendable (Record) -> LockedRun?) -> JSONField<Record> {
+    /// The members that the summaries of both commands end with.
+    static let summary: [JSONField<(cache: ImageCache, lock: LockedRun?)>] = [
+        JSONField("changed", "Whether the cache holds an image, or the freshness of one, that it did not hold before.")
+        {
+            $0.cache.hasChanged
+        },
+        JSONField(
+            "evicted", "The number of images that the run used and that left the cache again: --max-size is too small."
+        ) {
+            $0.cache.evictedAgain?.removal.entries ?? 0
+        },
         JSONField.ifPresent(
             "lock",
             "With --lock: the numbers of images that are new, changed, as_locked and dropped, and not_locked if an "
                 + "alternative delivered some; with --update-lock also replaced, each url with its old and new hash."
-        ) { lock($0).map { JSONObject(part: $0, lockFields) } }
-    }
+        ) { $0.lock.map { JSONObject(part: $0, lockFields) } },
+        JSONField(
+            "remote",
+            "With --remote: the numbers of images that came from it and that it did not have (hits, misses), of requests "
+                + "that failed (errors), of images that were uploaded and that were not (uploaded, dropped), and of uploads "
+                + "that were repeated because the remote was busy or the blob locked (retried); else null."
+        ) { $0.cache.remoteCounts.map { JSONObject(part: $0, RemoteCounts.fields + [RemoteCounts.retries]) } },
+    ]
 
     private static let lockFields: [JSONField<LockedRun>] = [
         JSONField("new", nil) { $0.counts.new }, JSONField("changed", nil) { $0.counts.changed },
@@ -340,23 +355,6 @@ struct RetrievalSettings: Sendable {
         if case .failed = ending { return .cacheFailed }
         common.report(problem, for: nil)
         return .cacheFailed
-    }
-
-    /// The member of a summary that says whether a saved cache has become old.
-    static func changed<Record>(_ cache: @escaping @Sendable (Record) -> ImageCache) -> JSONField<Record> {
-        JSONField("changed", "Whether the cache holds an image, or the freshness of one, that it did not hold before.")
-        {
-            cache($0).hasChanged
-        }
-    }
-
-    /// The member of a summary for images that did not fit.
-    static func evicted<Record>(_ cache: @escaping @Sendable (Record) -> ImageCache) -> JSONField<Record> {
-        JSONField(
-            "evicted", "The number of images that the run used and that left the cache again: --max-size is too small."
-        ) {
-            cache($0).evictedAgain?.removal.entries ?? 0
-        }
     }
 
     /// The cache for a command that changes nothing.
