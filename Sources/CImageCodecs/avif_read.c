@@ -1,6 +1,7 @@
 #include "kf_avif_read.h"
 
 #include "avif_library.h"
+#include "handle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum { BAND_BYTES = 1 << 20, MOST_BAND_ROWS = 64, LEAST_BAND_ROWS = 16 };
 enum { MARGIN = 2 };
 
 struct kf_avif_reader {
+    kf_handle handle;
     avifDecoder *decoder;
     avifDecoder *alpha_decoder; /* of a file that holds the alpha; NULL for none */
     avifImage *view;
@@ -22,13 +24,12 @@ struct kf_avif_reader {
     size_t band_capacity;
     uint32_t band_top, band_count; /* the rows of the picture that the band holds */
     uint32_t band_skip;            /* the rows of its margin above */
-    char message[KF_MESSAGE_LENGTH];
 };
 
 static kf_status fail_of(kf_avif_reader *reader, const avifDecoder *decoder, avifResult result) {
-    const char *reason = kf_avif.avifResultToString(result);
-    const char *detail = decoder->diag.error;
-    snprintf(reader->message, sizeof reader->message, "%s%s%.150s", reason, *detail ? ": " : "", detail);
+    const char *reason = kf_avif.avifResultToString(result), *detail = decoder->diag.error;
+    char *message = reader->handle.message;
+    snprintf(message, sizeof reader->handle.message, "%s%s%.150s", reason, *detail ? ": " : "", detail);
     switch (result) {
     case AVIF_RESULT_OK: return KF_OK;
     case AVIF_RESULT_TRUNCATED_DATA: return KF_TRUNCATED;
@@ -42,13 +43,21 @@ static kf_status fail_of(kf_avif_reader *reader, const avifDecoder *decoder, avi
 
 static kf_status fail(kf_avif_reader *reader, avifResult result) { return fail_of(reader, reader->decoder, result); }
 
+static void release(void *handle) {
+    kf_avif_reader *reader = handle;
+    if (reader->view != NULL) kf_avif.avifImageDestroy(reader->view);
+    if (reader->decoder != NULL) kf_avif.avifDecoderDestroy(reader->decoder);
+    if (reader->alpha_decoder != NULL) kf_avif.avifDecoderDestroy(reader->alpha_decoder);
+    free(reader->band);
+}
+
 kf_avif_reader *kf_avif_reader_create(void) {
-    kf_avif_reader *reader = calloc(1, sizeof *reader);
+    kf_avif_reader *reader = kf_handle_create(sizeof *reader, release);
     if (reader == NULL) return NULL;
     reader->decoder = kf_avif.avifDecoderCreate();
     reader->view = kf_avif.avifImageCreateEmpty();
     if (reader->decoder == NULL || reader->view == NULL) {
-        kf_avif_reader_destroy(reader);
+        kf_handle_destroy(&reader->handle);
         return NULL;
     }
     return reader;
@@ -57,8 +66,7 @@ kf_avif_reader *kf_avif_reader_create(void) {
 static kf_status open_decoder(
     kf_avif_reader *reader, avifDecoder *decoder, const uint8_t *data, size_t length, const kf_avif_bounds *bounds) {
     if (kf_avif.avifCodecName(AVIF_CODEC_CHOICE_DAV1D, AVIF_CODEC_FLAG_CAN_DECODE) == NULL) {
-        snprintf(reader->message, sizeof reader->message, "a libavif without dav1d");
-        return KF_UNSUPPORTED;
+        return kf_fail(&reader->handle, KF_UNSUPPORTED, "a libavif without dav1d");
     }
     /* The other decoders that libavif may choose have no limit of the picture's size. */
     decoder->codecChoice = AVIF_CODEC_CHOICE_DAV1D;
@@ -100,8 +108,7 @@ static kf_status lend_alpha(kf_avif_reader *reader) {
         return fail(reader, AVIF_RESULT_DECODE_ALPHA_FAILED);
     }
     if (alpha->yuvRange == AVIF_RANGE_LIMITED) {
-        snprintf(reader->message, sizeof reader->message, "cells with alpha of a limited range");
-        return KF_UNSUPPORTED;
+        return kf_fail(&reader->handle, KF_UNSUPPORTED, "cells with alpha of a limited range");
     }
     image->alphaPlane = alpha->yuvPlanes[AVIF_CHAN_Y];
     image->alphaRowBytes = alpha->yuvRowBytes[AVIF_CHAN_Y];
@@ -216,7 +223,8 @@ static kf_status convert_band(kf_avif_reader *reader, uint32_t top) {
     target.rowBytes = (uint32_t)stride;
     result = kf_avif.avifImageYUVToRGB(reader->view, &target);
     if (result == AVIF_RESULT_REFORMAT_FAILED) {
-        snprintf(reader->message, sizeof reader->message, "matrix coefficients %d", (int)image->matrixCoefficients);
+        int matrix = (int)image->matrixCoefficients;
+        snprintf(reader->handle.message, sizeof reader->handle.message, "matrix coefficients %d", matrix);
         return KF_UNSUPPORTED;
     }
     if (result != AVIF_RESULT_OK) return fail(reader, result);
@@ -243,15 +251,4 @@ kf_status kf_avif_reader_rows(
         memcpy(rows, reader->band + row * image->width * pixel + left * pixel, width * pixel);
     }
     return KF_OK;
-}
-
-const char *kf_avif_reader_message(const kf_avif_reader *reader) { return reader->message; }
-
-void kf_avif_reader_destroy(kf_avif_reader *reader) {
-    if (reader == NULL) return;
-    if (reader->view != NULL) kf_avif.avifImageDestroy(reader->view);
-    if (reader->decoder != NULL) kf_avif.avifDecoderDestroy(reader->decoder);
-    if (reader->alpha_decoder != NULL) kf_avif.avifDecoderDestroy(reader->alpha_decoder);
-    free(reader->band);
-    free(reader);
 }

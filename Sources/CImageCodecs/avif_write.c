@@ -1,28 +1,26 @@
 #include "avif_library.h"
+#include "handle.h"
 #include "kf_avif_write.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct kf_avif_writer {
+    kf_handle handle;
     avifEncoder *encoder;
     avifImage *image; /* without planes between the pictures */
     kf_avif_output output;
     avifRWData result;
     size_t limit;
     kf_meter *meter;
-    char message[KF_MESSAGE_LENGTH];
 };
 
 static kf_status fail(kf_avif_writer *writer, const char *message) {
-    snprintf(writer->message, sizeof writer->message, "%s", message);
-    return KF_CORRUPT;
+    return kf_fail(&writer->handle, KF_CORRUPT, message);
 }
 
 static kf_status no_memory(kf_avif_writer *writer) {
-    fail(writer, "out of memory");
-    return KF_NO_MEMORY;
+    return kf_fail(&writer->handle, KF_NO_MEMORY, "out of memory");
 }
 
 /* The status of a call to libavif, whose diagnostics say more than its result. */
@@ -30,13 +28,20 @@ static kf_status check(kf_avif_writer *writer, avifResult result) {
     if (result == AVIF_RESULT_OK) return KF_OK;
     if (result == AVIF_RESULT_OUT_OF_MEMORY) return no_memory(writer);
     const char *detail = writer->encoder->diag.error;
-    snprintf(writer->message, sizeof writer->message, "libavif: %.60s%s%.140s",
+    snprintf(writer->handle.message, sizeof writer->handle.message, "libavif: %.60s%s%.140s",
         kf_avif.avifResultToString(result), detail[0] != 0 ? ": " : "", detail);
     return KF_CORRUPT;
 }
 
+static void release(void *handle) {
+    kf_avif_writer *writer = handle;
+    if (writer->image != NULL) kf_avif.avifImageDestroy(writer->image);
+    if (writer->encoder != NULL) kf_avif.avifEncoderDestroy(writer->encoder);
+    if (writer->result.data != NULL) kf_avif.avifRWDataFree(&writer->result);
+}
+
 kf_avif_writer *kf_avif_writer_create(kf_bounds bounds) {
-    kf_avif_writer *writer = calloc(1, sizeof *writer);
+    kf_avif_writer *writer = kf_handle_create(sizeof *writer, release);
     if (writer == NULL) return NULL;
     writer->limit = bounds.bytes;
     writer->meter = bounds.meter;
@@ -214,14 +219,4 @@ kf_status kf_avif_writer_finish(kf_avif_writer *writer, kf_bytes *bytes) {
     bytes->bytes = writer->result.data;
     bytes->length = writer->result.size;
     return KF_OK;
-}
-
-const char *kf_avif_writer_message(const kf_avif_writer *writer) { return writer->message; }
-
-void kf_avif_writer_destroy(kf_avif_writer *writer) {
-    if (writer == NULL) return;
-    if (writer->image != NULL) kf_avif.avifImageDestroy(writer->image);
-    if (writer->encoder != NULL) kf_avif.avifEncoderDestroy(writer->encoder);
-    if (writer->result.data != NULL) kf_avif.avifRWDataFree(&writer->result);
-    free(writer);
 }

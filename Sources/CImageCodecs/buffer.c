@@ -18,12 +18,6 @@ int kf_buffer_reserve(kf_buffer *buffer, size_t more) {
     return 1;
 }
 
-void kf_buffer_free(kf_buffer *buffer) {
-    free(buffer->bytes);
-    buffer->bytes = NULL;
-    buffer->length = buffer->capacity = 0;
-}
-
 kf_status kf_inflate(const uint8_t *bytes, size_t length, uint8_t *output, size_t capacity, size_t *written) {
     uLongf count = (uLongf)capacity;
     int outcome = uncompress(output, &count, bytes, (uLong)length);

@@ -11,6 +11,5 @@ typedef struct {
 
 /* Makes room for `more` bytes; returns 0 and keeps the buffer when there is no memory. */
 int kf_buffer_reserve(kf_buffer *buffer, size_t more);
-void kf_buffer_free(kf_buffer *buffer);
 
 #endif

@@ -1,4 +1,5 @@
 #include "buffer.h"
+#include "handle.h"
 #include "kf_gif.h"
 
 #include <gif_lib.h>
@@ -6,12 +7,12 @@
 #include <string.h>
 
 struct kf_gif_writer {
+    kf_handle handle;
     GifFileType *gif;
     kf_buffer buffer;
     GifPixelType *row; /* a row of the current frame */
     uint32_t width;
     int no_memory;
-    char message[KF_MESSAGE_LENGTH];
 };
 
 static int on_write(GifFileType *gif, const GifByteType *bytes, int count) {
@@ -28,12 +29,20 @@ static int on_write(GifFileType *gif, const GifByteType *bytes, int count) {
 
 static kf_status fail(kf_gif_writer *writer, int code) {
     const char *text = GifErrorString(code);
-    strncpy(writer->message, text != NULL ? text : "the writer failed", sizeof writer->message - 1);
-    return writer->no_memory || code == E_GIF_ERR_NOT_ENOUGH_MEM ? KF_NO_MEMORY : KF_CORRUPT;
+    kf_status status = writer->no_memory || code == E_GIF_ERR_NOT_ENOUGH_MEM ? KF_NO_MEMORY : KF_CORRUPT;
+    return kf_fail(&writer->handle, status, text != NULL ? text : "the writer failed");
+}
+
+static void release(void *handle) {
+    kf_gif_writer *writer = handle;
+    int code;
+    if (writer->gif != NULL) EGifCloseFile(writer->gif, &code);
+    free(writer->buffer.bytes);
+    free(writer->row);
 }
 
 kf_gif_writer *kf_gif_writer_create(kf_bounds bounds) {
-    kf_gif_writer *writer = calloc(1, sizeof *writer);
+    kf_gif_writer *writer = kf_handle_create(sizeof *writer, release);
     if (writer != NULL) writer->buffer.limit = bounds.bytes;
     return writer;
 }
@@ -117,15 +126,4 @@ kf_status kf_gif_writer_finish(kf_gif_writer *writer, kf_bytes *bytes) {
     bytes->bytes = writer->buffer.bytes;
     bytes->length = writer->buffer.length;
     return KF_OK;
-}
-
-const char *kf_gif_writer_message(const kf_gif_writer *writer) { return writer->message; }
-
-void kf_gif_writer_destroy(kf_gif_writer *writer) {
-    if (writer == NULL) return;
-    int code;
-    if (writer->gif != NULL) EGifCloseFile(writer->gif, &code);
-    kf_buffer_free(&writer->buffer);
-    free(writer->row);
-    free(writer);
 }

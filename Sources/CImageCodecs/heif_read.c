@@ -16,14 +16,9 @@ const char *kf_heif_version(void) { return kf_heif.heif_get_version(); }
 
 enum { MOST_METADATA = 1 << 20 };
 
-kf_status kf_heif_fail(kf_heif_reader *reader, kf_status status, const char *reason) {
-    snprintf(reader->message, sizeof reader->message, "%s", reason);
-    return status;
-}
-
 static kf_status check(kf_heif_reader *reader, struct heif_error error) {
     if (error.code == heif_error_Ok) return KF_OK;
-    snprintf(reader->message, sizeof reader->message, "%s", error.message ? error.message : "unknown error");
+    kf_fail(&reader->handle, KF_CORRUPT, error.message ? error.message : "unknown error");
     if (error.subcode == heif_suberror_End_of_data) return KF_TRUNCATED;
     /* The sizes have been compared with kf's limits before; this is one of libheif's own. */
     if (error.subcode == heif_suberror_Security_limit_exceeded) return KF_UNSUPPORTED;
@@ -36,12 +31,23 @@ static kf_status check(kf_heif_reader *reader, struct heif_error error) {
     }
 }
 
+static void release(void *handle) {
+    kf_heif_reader *reader = handle;
+    if (reader->image != NULL) kf_heif.heif_image_release(reader->image);
+    if (reader->primary != NULL) kf_heif.heif_image_handle_release(reader->primary);
+    if (reader->context != NULL) kf_heif.heif_context_free(reader->context);
+    free(reader->icc);
+    free(reader->exif);
+    free(reader->xmp);
+    free(reader->sums);
+}
+
 kf_heif_reader *kf_heif_reader_create(void) {
-    kf_heif_reader *reader = calloc(1, sizeof *reader);
+    kf_heif_reader *reader = kf_handle_create(sizeof *reader, release);
     if (reader == NULL) return NULL;
     reader->context = kf_heif.heif_context_alloc();
     if (reader->context == NULL) {
-        free(reader);
+        kf_handle_destroy(&reader->handle);
         return NULL;
     }
     return reader;
@@ -49,15 +55,15 @@ kf_heif_reader *kf_heif_reader_create(void) {
 
 /* Metadata that cannot be read must not fail the picture. Exif begins with the distance to its TIFF header. */
 static void read_block(kf_heif_reader *reader, heif_item_id item) {
-    const char *type = kf_heif.heif_image_handle_get_metadata_type(reader->handle, item);
-    const char *content = kf_heif.heif_image_handle_get_metadata_content_type(reader->handle, item);
+    const char *type = kf_heif.heif_image_handle_get_metadata_type(reader->primary, item);
+    const char *content = kf_heif.heif_image_handle_get_metadata_content_type(reader->primary, item);
     int is_exif = type != NULL && strcmp(type, "Exif") == 0;
     int is_xmp = content != NULL && strcmp(content, "application/rdf+xml") == 0;
-    size_t length = kf_heif.heif_image_handle_get_metadata_size(reader->handle, item);
+    size_t length = kf_heif.heif_image_handle_get_metadata_size(reader->primary, item);
     if ((!is_exif && !is_xmp) || (is_exif ? reader->exif : reader->xmp) != NULL) return;
     if (length <= 4 || length > MOST_METADATA) return;
     uint8_t *bytes = malloc(length);
-    if (bytes == NULL || kf_heif.heif_image_handle_get_metadata(reader->handle, item, bytes).code != heif_error_Ok) {
+    if (bytes == NULL || kf_heif.heif_image_handle_get_metadata(reader->primary, item, bytes).code != heif_error_Ok) {
         free(bytes);
         return;
     }
@@ -76,13 +82,13 @@ static void read_block(kf_heif_reader *reader, heif_item_id item) {
 
 static void read_blocks(kf_heif_reader *reader) {
     heif_item_id items[64];
-    int count = kf_heif.heif_image_handle_get_list_of_metadata_block_IDs(reader->handle, NULL, items, 64);
+    int count = kf_heif.heif_image_handle_get_list_of_metadata_block_IDs(reader->primary, NULL, items, 64);
     for (int index = 0; index < count && index < 64; index++) read_block(reader, items[index]);
-    size_t length = kf_heif.heif_image_handle_get_raw_color_profile_size(reader->handle);
+    size_t length = kf_heif.heif_image_handle_get_raw_color_profile_size(reader->primary);
     if (length == 0 || length > MOST_METADATA) return;
     reader->icc = malloc(length);
     if (reader->icc == NULL) return;
-    if (kf_heif.heif_image_handle_get_raw_color_profile(reader->handle, reader->icc).code != heif_error_Ok) return;
+    if (kf_heif.heif_image_handle_get_raw_color_profile(reader->primary, reader->icc).code != heif_error_Ok) return;
     reader->picture.icc = reader->icc;
     reader->picture.icc_length = length;
 }
@@ -137,12 +143,12 @@ static kf_status read_matrix(kf_heif_reader *reader) {
     reader->matrix.middle = 1 << (depth - 1);
     if (coefficients == 0 && !reader->is_rgb) {
         reader->is_rgb = 2;
-        if (reader->shift_x != 0 || reader->shift_y != 0) return kf_heif_fail(reader, KF_UNSUPPORTED, "subsampled RGB");
+        if (reader->shift_x != 0 || reader->shift_y != 0) return kf_fail(&reader->handle, KF_UNSUPPORTED, "subsampled RGB");
         return KF_OK;
     }
     if (reader->is_rgb || reader->picture.channels <= 2) return KF_OK;
     if (!weights(coefficients, &red, &blue)) {
-        snprintf(reader->message, sizeof reader->message, "matrix coefficients %u", coefficients);
+        snprintf(reader->handle.message, sizeof reader->handle.message, "matrix coefficients %u", coefficients);
         return KF_UNSUPPORTED;
     }
     double green = 1 - red - blue, step = output / chroma;
@@ -163,7 +169,7 @@ static kf_status read_planes(kf_heif_reader *reader) {
     int width = kf_heif.heif_image_get_width(reader->image, first);
     int height = kf_heif.heif_image_get_height(reader->image, first);
     if (width <= 0 || height <= 0 || chroma > heif_chroma_444) {
-        return kf_heif_fail(reader, KF_UNSUPPORTED, "samples that libheif lays out in another way");
+        return kf_fail(&reader->handle, KF_UNSUPPORTED, "samples that libheif lays out in another way");
     }
     picture->width = (uint32_t)width;
     picture->height = (uint32_t)height;
@@ -175,13 +181,13 @@ static kf_status read_planes(kf_heif_reader *reader) {
         enum heif_channel channel = (enum heif_channel)((int)first + index);
         if (!read_plane(reader, channel, columns, rows, &reader->planes[index]) ||
             reader->planes[index].depth != reader->planes[0].depth) {
-            return kf_heif_fail(reader, KF_UNSUPPORTED, "planes of different kinds");
+            return kf_fail(&reader->handle, KF_UNSUPPORTED, "planes of different kinds");
         }
     }
     picture->channels = is_gray ? 1 : 3;
     if (read_plane(reader, heif_channel_Alpha, picture->width, picture->height, &reader->alpha)) {
         picture->channels++;
-        reader->is_premultiplied = kf_heif.heif_image_handle_is_premultiplied_alpha(reader->handle);
+        reader->is_premultiplied = kf_heif.heif_image_handle_is_premultiplied_alpha(reader->primary);
     } else {
         reader->alpha.samples = NULL;
     }
@@ -199,33 +205,19 @@ kf_status kf_heif_reader_open(kf_heif_reader *reader, const uint8_t *data, size_
     kf_status status =
         check(reader, kf_heif.heif_context_read_from_memory_without_copy(reader->context, data, length, NULL));
     if (status != KF_OK) return status;
-    status = check(reader, kf_heif.heif_context_get_primary_image_handle(reader->context, &reader->handle));
+    status = check(reader, kf_heif.heif_context_get_primary_image_handle(reader->context, &reader->primary));
     if (status != KF_OK) return status;
     struct heif_decoding_options *options = kf_heif.heif_decoding_options_alloc();
-    if (options == NULL) return kf_heif_fail(reader, KF_NO_MEMORY, "");
+    if (options == NULL) return kf_fail(&reader->handle, KF_NO_MEMORY, "");
     options->ignore_transformations = 1;
     /* libheif 1.15 converts to RGB here, and would convert back if asked for the planes as they are coded. */
-    status = check(reader, kf_heif.heif_decode_image(reader->handle, &reader->image, heif_colorspace_undefined,
+    status = check(reader, kf_heif.heif_decode_image(reader->primary, &reader->image, heif_colorspace_undefined,
                                heif_chroma_undefined, options));
     kf_heif.heif_decoding_options_free(options);
     if (status != KF_OK) return status;
-    if (reader->image == NULL) return kf_heif_fail(reader, KF_CORRUPT, "no picture");
+    if (reader->image == NULL) return kf_fail(&reader->handle, KF_CORRUPT, "no picture");
     read_blocks(reader);
     status = read_planes(reader);
     *picture = reader->picture;
     return status;
-}
-
-const char *kf_heif_reader_message(const kf_heif_reader *reader) { return reader->message; }
-
-void kf_heif_reader_destroy(kf_heif_reader *reader) {
-    if (reader == NULL) return;
-    if (reader->image != NULL) kf_heif.heif_image_release(reader->image);
-    if (reader->handle != NULL) kf_heif.heif_image_handle_release(reader->handle);
-    kf_heif.heif_context_free(reader->context);
-    free(reader->icc);
-    free(reader->exif);
-    free(reader->xmp);
-    free(reader->sums);
-    free(reader);
 }

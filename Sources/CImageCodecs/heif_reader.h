@@ -1,6 +1,7 @@
 #ifndef KF_HEIF_READER_H
 #define KF_HEIF_READER_H
 
+#include "handle.h"
 #include "heif_library.h"
 #include "kf_heif.h"
 
@@ -11,8 +12,9 @@ typedef struct {
 } kf_heif_plane;
 
 struct kf_heif_reader {
+    kf_handle handle;
     struct heif_context *context;
-    struct heif_image_handle *handle;
+    struct heif_image_handle *primary;
     struct heif_image *image;
     kf_heif_picture picture;
     kf_heif_plane planes[3], alpha; /* Y, Cb, Cr or R, G, B; the first alone for grey */
@@ -26,9 +28,6 @@ struct kf_heif_reader {
     } matrix;
     uint8_t *icc, *exif, *xmp;
     uint32_t *sums; /* of the columns of a row of boxes, and behind them the averages of three planes */
-    char message[KF_MESSAGE_LENGTH];
 };
-
-kf_status kf_heif_fail(kf_heif_reader *reader, kf_status status, const char *reason);
 
 #endif

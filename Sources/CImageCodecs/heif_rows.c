@@ -104,7 +104,7 @@ kf_status kf_heif_reader_rows(
     const kf_heif_picture *picture = &reader->picture;
     if (left > picture->width || width > picture->width - left || top > picture->height ||
         count > picture->height - top) {
-        return kf_heif_fail(reader, KF_CORRUPT, "a part outside of the picture");
+        return kf_fail(&reader->handle, KF_CORRUPT, "a part outside of the picture");
     }
     int is_usual = picture->channels == 3 && picture->depth == 8;
     int is_copied = is_usual && reader->is_rgb == 1 && reader->matrix.scale == 65536 && reader->matrix.offset == 0;
@@ -148,11 +148,11 @@ kf_status kf_heif_reader_averages(kf_heif_reader *reader, const kf_heif_boxes *b
     uint32_t columns = (boxes->width - 1) / boxes->box + 1, most = picture->depth > 8 ? 65535 : 255;
     if (boxes->left > picture->width || boxes->width > picture->width - boxes->left || boxes->top > picture->height ||
         boxes->height > picture->height - boxes->top) {
-        return kf_heif_fail(reader, KF_CORRUPT, "a part outside of the picture");
+        return kf_fail(&reader->handle, KF_CORRUPT, "a part outside of the picture");
     }
     /* Enough for boxes of any size. */
     if (reader->sums == NULL) reader->sums = malloc((size_t)boxes->width * 4 * sizeof *reader->sums);
-    if (reader->sums == NULL) return kf_heif_fail(reader, KF_NO_MEMORY, "");
+    if (reader->sums == NULL) return kf_fail(&reader->handle, KF_NO_MEMORY, "");
     uint32_t *averages = reader->sums + boxes->width;
     int64_t offset = reader->matrix.offset * 256, middle = (int64_t)reader->matrix.middle * 256;
     for (uint32_t line = first; line < first + count; line++, rows += stride) {

@@ -1,7 +1,5 @@
 #include "jpeg_error.h"
 
-#include <string.h>
-
 #include <jerror.h>
 
 static kf_status status_of(int code) {
@@ -54,8 +52,9 @@ static void on_message(j_common_ptr info, int level) {
 
 static void on_output(j_common_ptr info) { (void)info; }
 
-struct jpeg_error_mgr *kf_jpeg_error_start(kf_jpeg_error *error) {
-    memset(error, 0, sizeof *error);
+struct jpeg_error_mgr *kf_jpeg_error_start(kf_jpeg_error *error, kf_handle *handle) {
+    _Static_assert(sizeof handle->message >= JMSG_LENGTH_MAX, "a message of libjpeg must fit");
+    error->message = handle->message;
     jpeg_std_error(&error->base);
     error->base.error_exit = on_error;
     error->base.emit_message = on_message;

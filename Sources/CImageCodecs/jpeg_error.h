@@ -1,7 +1,7 @@
 #ifndef KF_JPEG_ERROR_H
 #define KF_JPEG_ERROR_H
 
-#include "kf_status.h"
+#include "handle.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@ typedef struct {
     kf_status status;
     int tolerant;
     kf_status damage; /* the first fault that was tolerated, with `message` */
-    char message[JMSG_LENGTH_MAX];
+    char *message; /* of a handle, with room for JMSG_LENGTH_MAX characters */
 } kf_jpeg_error;
 
 /* Notes a fault that is tolerated. */
 void kf_jpeg_error_note(j_common_ptr info);
-struct jpeg_error_mgr *kf_jpeg_error_start(kf_jpeg_error *error);
+struct jpeg_error_mgr *kf_jpeg_error_start(kf_jpeg_error *error, kf_handle *handle);
 
 #endif

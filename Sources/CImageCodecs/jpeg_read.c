@@ -1,12 +1,10 @@
 #include "jpeg_error.h"
 #include "kf_jpeg.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <jerror.h>
 
 struct kf_jpeg_reader {
+    kf_handle handle;
     struct jpeg_decompress_struct info;
     kf_jpeg_error error;
     struct jpeg_source_mgr source;
@@ -47,12 +45,17 @@ static void on_skip(j_decompress_ptr info, long count) {
 
 static void on_source(j_decompress_ptr info) { (void)info; }
 
+static void release(void *handle) {
+    kf_jpeg_reader *reader = handle;
+    if (setjmp(reader->error.escape) == 0) jpeg_destroy_decompress(&reader->info);
+}
+
 kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length) {
-    kf_jpeg_reader *reader = calloc(1, sizeof *reader);
+    kf_jpeg_reader *reader = kf_handle_create(sizeof *reader, release);
     if (reader == NULL) return NULL;
-    reader->info.err = kf_jpeg_error_start(&reader->error);
+    reader->info.err = kf_jpeg_error_start(&reader->error, &reader->handle);
     if (setjmp(reader->error.escape)) {
-        kf_jpeg_reader_destroy(reader);
+        kf_handle_destroy(&reader->handle);
         return NULL;
     }
     jpeg_create_decompress(&reader->info);
@@ -94,7 +97,7 @@ kf_status kf_jpeg_reader_header(kf_jpeg_reader *reader, kf_jpeg_header *header) 
     case JCS_CMYK:
     case JCS_YCCK: info->out_color_space = JCS_CMYK; break;
     default:
-        snprintf(reader->error.message, sizeof reader->error.message, "%d colour components", info->num_components);
+        snprintf(reader->handle.message, sizeof reader->handle.message, "%d colour components", info->num_components);
         return KF_UNSUPPORTED;
     }
     reader->buffered = jpeg_has_multiple_scans(info);
@@ -174,12 +177,4 @@ kf_status kf_jpeg_reader_finish(kf_jpeg_reader *reader) {
     if (reader->buffered) jpeg_finish_output(&reader->info);
     jpeg_finish_decompress(&reader->info);
     return KF_OK;
-}
-
-const char *kf_jpeg_reader_message(const kf_jpeg_reader *reader) { return reader->error.message; }
-
-void kf_jpeg_reader_destroy(kf_jpeg_reader *reader) {
-    if (reader == NULL) return;
-    if (setjmp(reader->error.escape) == 0) jpeg_destroy_decompress(&reader->info);
-    free(reader);
 }

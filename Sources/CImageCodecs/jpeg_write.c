@@ -3,11 +3,11 @@
 #include "kf_jpeg.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <jerror.h>
 
 struct kf_jpeg_writer {
+    kf_handle handle;
     struct jpeg_compress_struct info;
     kf_jpeg_error error;
     struct jpeg_destination_mgr destination;
@@ -48,13 +48,19 @@ static void on_progress(j_common_ptr info) {
     longjmp(writer->error.escape, 1);
 }
 
+static void release(void *handle) {
+    kf_jpeg_writer *writer = handle;
+    if (setjmp(writer->error.escape) == 0) jpeg_destroy_compress(&writer->info);
+    free(writer->buffer.bytes);
+}
+
 kf_jpeg_writer *kf_jpeg_writer_create(kf_bounds bounds) {
-    kf_jpeg_writer *writer = calloc(1, sizeof *writer);
+    kf_jpeg_writer *writer = kf_handle_create(sizeof *writer, release);
     if (writer == NULL) return NULL;
     writer->buffer.limit = bounds.bytes;
-    writer->info.err = kf_jpeg_error_start(&writer->error);
+    writer->info.err = kf_jpeg_error_start(&writer->error, &writer->handle);
     if (setjmp(writer->error.escape)) {
-        kf_jpeg_writer_destroy(writer);
+        kf_handle_destroy(&writer->handle);
         return NULL;
     }
     jpeg_create_compress(&writer->info);
@@ -114,13 +120,4 @@ kf_status kf_jpeg_writer_finish(kf_jpeg_writer *writer, kf_bytes *bytes) {
     bytes->bytes = writer->buffer.bytes;
     bytes->length = writer->buffer.length;
     return KF_OK;
-}
-
-const char *kf_jpeg_writer_message(const kf_jpeg_writer *writer) { return writer->error.message; }
-
-void kf_jpeg_writer_destroy(kf_jpeg_writer *writer) {
-    if (writer == NULL) return;
-    if (setjmp(writer->error.escape) == 0) jpeg_destroy_compress(&writer->info);
-    kf_buffer_free(&writer->buffer);
-    free(writer);
 }

@@ -1,10 +1,10 @@
 #include "kf_jxl.h"
 
+#include "handle.h"
 #include "library.h"
 
 #include <jxl/decode.h>
 #include <jxl/version.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +64,7 @@ const char *kf_jxl_library(void) { return LIBRARY; }
 uint32_t kf_jxl_version(void) { return kf_jxl.JxlDecoderVersion(); }
 
 struct kf_jxl_reader {
+    kf_handle handle;
     const uint8_t *data;
     size_t length;
     kf_meter *meter;
@@ -74,13 +75,7 @@ struct kf_jxl_reader {
     kf_jxl_picture picture;
     uint8_t *icc;
     int is_late;
-    char message[KF_MESSAGE_LENGTH];
 };
-
-static kf_status fail(kf_jxl_reader *reader, kf_status status, const char *reason) {
-    snprintf(reader->message, sizeof reader->message, "%s", reason);
-    return status;
-}
 
 /* libjxl's loops over the parts of a picture, on the calling thread, which the meter ends. */
 static JxlParallelRetCode run(void *opaque, void *jxl, JxlParallelRunInit init, JxlParallelRunFunction function,
@@ -97,8 +92,14 @@ static JxlParallelRetCode run(void *opaque, void *jxl, JxlParallelRunInit init, 
     return code;
 }
 
+static void release(void *handle) {
+    kf_jxl_reader *reader = handle;
+    if (reader->decoder != NULL) kf_jxl.JxlDecoderDestroy(reader->decoder);
+    free(reader->icc);
+}
+
 kf_jxl_reader *kf_jxl_reader_create(const uint8_t *data, size_t length, kf_meter *meter) {
-    kf_jxl_reader *reader = calloc(1, sizeof *reader);
+    kf_jxl_reader *reader = kf_handle_create(sizeof *reader, release);
     if (reader == NULL) return NULL;
     reader->data = data;
     reader->length = length;
@@ -123,10 +124,10 @@ static JxlDecoder *start(kf_jxl_reader *reader, int events) {
 
 /* Any other status than the events that were asked for. */
 static kf_status check(kf_jxl_reader *reader, JxlDecoderStatus status) {
-    if (reader->is_late) return fail(reader, KF_LATE, "");
-    if (status == JXL_DEC_NEED_MORE_INPUT) return fail(reader, KF_TRUNCATED, "the data ends too early");
-    if (status == JXL_DEC_ERROR) return fail(reader, KF_CORRUPT, "damaged picture data");
-    return fail(reader, KF_UNSUPPORTED, "a part that libjxl asks about");
+    if (reader->is_late) return kf_fail(&reader->handle, KF_LATE, "");
+    if (status == JXL_DEC_NEED_MORE_INPUT) return kf_fail(&reader->handle, KF_TRUNCATED, "the data ends too early");
+    if (status == JXL_DEC_ERROR) return kf_fail(&reader->handle, KF_CORRUPT, "damaged picture data");
+    return kf_fail(&reader->handle, KF_UNSUPPORTED, "a part that libjxl asks about");
 }
 
 /* Profiles that cannot be read must not fail the picture. */
@@ -168,7 +169,7 @@ static kf_status read_info(kf_jxl_reader *reader) {
     JxlBasicInfo *info = &reader->info;
     kf_jxl_picture *picture = &reader->picture;
     if (kf_jxl.JxlDecoderGetBasicInfo(reader->decoder, info) != JXL_DEC_SUCCESS) {
-        return fail(reader, KF_CORRUPT, "no header");
+        return kf_fail(&reader->handle, KF_CORRUPT, "no header");
     }
     for (uint32_t index = 0; index < info->num_extra_channels; index++) {
         JxlExtraChannelInfo extra;
@@ -197,7 +198,7 @@ kf_status kf_jxl_reader_open(kf_jxl_reader *reader, int is_coarse, kf_jxl_pictur
     /* By default, progression is told when the averages of the blocks are there. */
     reader->decoder = start(reader, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_FRAME | JXL_DEC_FULL_IMAGE |
             (is_coarse ? JXL_DEC_FRAME_PROGRESSION : 0));
-    if (reader->decoder == NULL) return fail(reader, KF_NO_MEMORY, "");
+    if (reader->decoder == NULL) return kf_fail(&reader->handle, KF_NO_MEMORY, "");
     JxlDecoderStatus status = kf_jxl.JxlDecoderProcessInput(reader->decoder);
     if (status != JXL_DEC_BASIC_INFO) return check(reader, status);
     kf_status read = read_info(reader);
@@ -212,7 +213,7 @@ kf_status kf_jxl_reader_open(kf_jxl_reader *reader, int is_coarse, kf_jxl_pictur
 kf_status kf_jxl_reader_count(kf_jxl_reader *reader, uint32_t most, uint32_t *frames) {
     *frames = 0;
     JxlDecoder *decoder = start(reader, JXL_DEC_FRAME);
-    if (decoder == NULL) return fail(reader, KF_NO_MEMORY, "");
+    if (decoder == NULL) return kf_fail(&reader->handle, KF_NO_MEMORY, "");
     JxlDecoderStatus status = JXL_DEC_FRAME;
     while (*frames < most && (status = kf_jxl.JxlDecoderProcessInput(decoder)) == JXL_DEC_FRAME) {
         ++*frames;
@@ -220,7 +221,7 @@ kf_status kf_jxl_reader_count(kf_jxl_reader *reader, uint32_t most, uint32_t *fr
         if (reader->is_late) break;
     }
     kf_jxl.JxlDecoderDestroy(decoder);
-    if (reader->is_late) return fail(reader, KF_LATE, "");
+    if (reader->is_late) return kf_fail(&reader->handle, KF_LATE, "");
     return status == JXL_DEC_FRAME || status == JXL_DEC_SUCCESS ? KF_OK : check(reader, status);
 }
 
@@ -251,14 +252,14 @@ static kf_status set_target(kf_jxl_reader *reader, const kf_jxl_target *target) 
         kf_jxl.JxlDecoderImageOutBufferSize(reader->decoder, &reader->format, &length) != JXL_DEC_SUCCESS ||
         length > target->length || kf_jxl.JxlDecoderSetImageOutBuffer(reader->decoder, &reader->format, target->rows,
                                        target->length) != JXL_DEC_SUCCESS) {
-        return fail(reader, KF_UNSUPPORTED, "rows that libjxl lays out in another way");
+        return kf_fail(&reader->handle, KF_UNSUPPORTED, "rows that libjxl lays out in another way");
     }
     if (!reader->picture.has_ink) return KF_OK;
     JxlPixelFormat black = {1, JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, reader->info.xsize < 64 ? 8 : 64};
     if (kf_jxl.JxlDecoderExtraChannelBufferSize(reader->decoder, &black, &length, reader->black) != JXL_DEC_SUCCESS ||
         length > target->black_length || kf_jxl.JxlDecoderSetExtraChannelBuffer(reader->decoder, &black,
                                              target->black, target->black_length, reader->black) != JXL_DEC_SUCCESS) {
-        return fail(reader, KF_UNSUPPORTED, "black that libjxl lays out in another way");
+        return kf_fail(&reader->handle, KF_UNSUPPORTED, "black that libjxl lays out in another way");
     }
     return KF_OK;
 }
@@ -281,20 +282,11 @@ kf_status kf_jxl_reader_next(kf_jxl_reader *reader, const kf_jxl_target *target,
         } else if (status == JXL_DEC_FRAME_PROGRESSION) {
             /* When nothing can be shown yet, the whole frame is decoded. */
             if (kf_jxl.JxlDecoderFlushImage(reader->decoder) == JXL_DEC_SUCCESS) return KF_OK;
-            if (reader->is_late) return fail(reader, KF_LATE, "");
+            if (reader->is_late) return kf_fail(&reader->handle, KF_LATE, "");
         } else if (status == JXL_DEC_SUCCESS) {
             return KF_MORE;
         } else {
             return check(reader, status);
         }
     }
-}
-
-const char *kf_jxl_reader_message(const kf_jxl_reader *reader) { return reader->message; }
-
-void kf_jxl_reader_destroy(kf_jxl_reader *reader) {
-    if (reader == NULL) return;
-    if (reader->decoder != NULL) kf_jxl.JxlDecoderDestroy(reader->decoder);
-    free(reader->icc);
-    free(reader);
 }

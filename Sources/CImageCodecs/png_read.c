@@ -1,7 +1,7 @@
+#include "handle.h"
 #include "kf_png.h"
 
 #include <png.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -10,6 +10,7 @@ typedef struct {
 } span;
 
 struct kf_png_reader {
+    kf_handle handle;
     png_structp png;
     png_infop info;
     /* The bytes that libpng reads next; then those of `next`, then those of the frame's chunks. */
@@ -24,19 +25,14 @@ struct kf_png_reader {
     size_t excess;
     int stopped; /* stopped after the last row, before the end of the image data */
     kf_status status;
-    char message[KF_MESSAGE_LENGTH];
 };
-
-static void note(kf_png_reader *reader, const char *text) {
-    strncpy(reader->message, text, sizeof reader->message - 1);
-}
 
 static void on_error(png_structp png, png_const_charp text) {
     kf_png_reader *reader = png_get_error_ptr(png);
     if (reader->status == KF_OK) {
         /* libpng distinguishes errors only by their text. */
-        reader->status = strstr(text, "ut of memory") || strstr(text, "nsufficient memory") ? KF_NO_MEMORY : KF_CORRUPT;
-        note(reader, text);
+        int is_memory = strstr(text, "ut of memory") || strstr(text, "nsufficient memory");
+        reader->status = kf_fail(&reader->handle, is_memory ? KF_NO_MEMORY : KF_CORRUPT, text);
     }
     png_longjmp(png, 1);
 }
@@ -94,9 +90,8 @@ static void on_read(png_structp png, png_bytep bytes, size_t count) {
         reader->current.length = 0;
         reader->stopped = reader->has_all_rows;
         if (reader->stopped) png_longjmp(png, 1);
-        reader->status = KF_TRUNCATED;
-        note(reader, "the file ends too early");
-        png_error(png, "the file ends too early");
+        reader->status = kf_fail(&reader->handle, KF_TRUNCATED, "the file ends too early");
+        png_error(png, reader->handle.message);
     }
     memcpy(bytes, reader->current.bytes, count);
     reader->current.bytes += count;
@@ -131,8 +126,13 @@ static void queue_frame(kf_png_reader *reader, const kf_png_frame *frame) {
     reader->current = (span){reader->head, sizeof reader->head};
 }
 
+static void release(void *handle) {
+    kf_png_reader *reader = handle;
+    png_destroy_read_struct(&reader->png, &reader->info, NULL);
+}
+
 kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length, const kf_png_frame *frame) {
-    kf_png_reader *reader = calloc(1, sizeof *reader);
+    kf_png_reader *reader = kf_handle_create(sizeof *reader, release);
     if (reader == NULL) return NULL;
     reader->data = data;
     if (frame != NULL) queue_frame(reader, frame);
@@ -140,7 +140,7 @@ kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length, const kf
     reader->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning);
     if (reader->png != NULL) reader->info = png_create_info_struct(reader->png);
     if (reader->info == NULL) {
-        kf_png_reader_destroy(reader);
+        kf_handle_destroy(&reader->handle);
         return NULL;
     }
     return reader;
@@ -202,12 +202,4 @@ kf_status kf_png_reader_rows(kf_png_reader *reader, uint8_t *rows, size_t stride
         png_read_row(reader->png, rows + row * stride, NULL);
     }
     return KF_OK;
-}
-
-const char *kf_png_reader_message(const kf_png_reader *reader) { return reader->message; }
-
-void kf_png_reader_destroy(kf_png_reader *reader) {
-    if (reader == NULL) return;
-    png_destroy_read_struct(&reader->png, &reader->info, NULL);
-    free(reader);
 }

@@ -1,4 +1,5 @@
 #include "buffer.h"
+#include "handle.h"
 #include "kf_png.h"
 
 #include <png.h>
@@ -6,18 +7,18 @@
 #include <string.h>
 
 struct kf_png_writer {
+    kf_handle handle;
     png_structp png;
     png_infop info;
     kf_buffer buffer;
     kf_status status;
-    char message[KF_MESSAGE_LENGTH];
 };
 
 static void on_error(png_structp png, png_const_charp text) {
     kf_png_writer *writer = png_get_error_ptr(png);
     if (writer->status == KF_OK) {
-        writer->status = strstr(text, "ut of memory") || strstr(text, "nsufficient memory") ? KF_NO_MEMORY : KF_CORRUPT;
-        strncpy(writer->message, text, sizeof writer->message - 1);
+        int is_memory = strstr(text, "ut of memory") || strstr(text, "nsufficient memory");
+        writer->status = kf_fail(&writer->handle, is_memory ? KF_NO_MEMORY : KF_CORRUPT, text);
     }
     png_longjmp(png, 1);
 }
@@ -36,14 +37,20 @@ static void on_write(png_structp png, png_bytep bytes, size_t count) {
 
 static void on_flush(png_structp png) { (void)png; }
 
+static void release(void *handle) {
+    kf_png_writer *writer = handle;
+    png_destroy_write_struct(&writer->png, &writer->info);
+    free(writer->buffer.bytes);
+}
+
 kf_png_writer *kf_png_writer_create(kf_bounds bounds) {
-    kf_png_writer *writer = calloc(1, sizeof *writer);
+    kf_png_writer *writer = kf_handle_create(sizeof *writer, release);
     if (writer == NULL) return NULL;
     writer->buffer.limit = bounds.bytes;
     writer->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, writer, on_error, on_warning);
     if (writer->png != NULL) writer->info = png_create_info_struct(writer->png);
     if (writer->info == NULL) {
-        kf_png_writer_destroy(writer);
+        kf_handle_destroy(&writer->handle);
         return NULL;
     }
     return writer;
@@ -121,13 +128,4 @@ kf_status kf_png_writer_finish(kf_png_writer *writer, kf_bytes *bytes) {
     bytes->bytes = writer->buffer.bytes;
     bytes->length = writer->buffer.length;
     return KF_OK;
-}
-
-const char *kf_png_writer_message(const kf_png_writer *writer) { return writer->message; }
-
-void kf_png_writer_destroy(kf_png_writer *writer) {
-    if (writer == NULL) return;
-    png_destroy_write_struct(&writer->png, &writer->info);
-    kf_buffer_free(&writer->buffer);
-    free(writer);
 }

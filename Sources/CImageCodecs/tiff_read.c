@@ -1,5 +1,6 @@
 #include "kf_tiff.h"
 
+#include "handle.h"
 #include "library.h"
 
 #include <stdio.h>
@@ -47,6 +48,7 @@ const char *kf_tiff_version(void) { return kf_tiff.TIFFGetVersion(); }
 enum { BAND_BYTES = 1 << 16 };
 
 struct kf_tiff_reader {
+    kf_handle handle;
     TIFF *tiff;
     const uint8_t *data;
     size_t length, position;
@@ -55,15 +57,14 @@ struct kf_tiff_reader {
     uint32_t tile_width;
     uint8_t *tile; /* one tile of a tiled picture, or a strip as libtiff converts it */
     size_t tile_bytes;
-    char message[KF_MESSAGE_LENGTH];
 };
 
 /* The first message is the cause of those behind it. Returning 1 keeps the handlers of the process out of it. */
 static int keep_error(TIFF *tiff, void *user, const char *module, const char *format, va_list arguments) {
     (void)tiff;
     (void)module;
-    kf_tiff_reader *reader = user;
-    if (*reader->message == 0) vsnprintf(reader->message, sizeof reader->message, format, arguments);
+    kf_handle *handle = user;
+    if (*handle->message == 0) vsnprintf(handle->message, sizeof handle->message, format, arguments);
     return 1;
 }
 
@@ -73,8 +74,7 @@ static int ignore_warning(TIFF *tiff, void *user, const char *module, const char
 }
 
 static kf_status fail(kf_tiff_reader *reader, kf_status status, const char *reason) {
-    if (*reader->message == 0) snprintf(reader->message, sizeof reader->message, "%s", reason);
-    return status;
+    return *reader->handle.message == 0 ? kf_fail(&reader->handle, status, reason) : status;
 }
 
 static tmsize_t read_data(thandle_t handle, void *buffer, tmsize_t size) {
@@ -115,8 +115,14 @@ static int map(thandle_t handle, void **base, toff_t *size) {
 
 static void unmap(thandle_t handle, void *base, toff_t size) { (void)handle, (void)base, (void)size; }
 
+static void release(void *handle) {
+    kf_tiff_reader *reader = handle;
+    if (reader->tiff != NULL) kf_tiff.TIFFClose(reader->tiff);
+    free(reader->tile);
+}
+
 kf_tiff_reader *kf_tiff_reader_create(const uint8_t *data, size_t length) {
-    kf_tiff_reader *reader = calloc(1, sizeof *reader);
+    kf_tiff_reader *reader = kf_handle_create(sizeof *reader, release);
     if (reader == NULL) return NULL;
     reader->data = data;
     reader->length = length;
@@ -307,13 +313,4 @@ kf_status kf_tiff_reader_band(kf_tiff_reader *reader, uint32_t top, uint8_t *ban
         }
     }
     return KF_OK;
-}
-
-const char *kf_tiff_reader_message(const kf_tiff_reader *reader) { return reader->message; }
-
-void kf_tiff_reader_destroy(kf_tiff_reader *reader) {
-    if (reader == NULL) return;
-    if (reader->tiff != NULL) kf_tiff.TIFFClose(reader->tiff);
-    free(reader->tile);
-    free(reader);
 }

@@ -1,22 +1,26 @@
+#include "handle.h"
 #include "kf_webp.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <webp/decode.h>
 
 struct kf_webp_reader {
+    kf_handle handle;
     WebPDecoderConfig config;
     WebPIDecoder *decoder;
-    const char *message;
 };
+
+static void release(void *handle) {
+    kf_webp_reader *reader = handle;
+    WebPIDelete(reader->decoder);
+    WebPFreeDecBuffer(&reader->config.output);
+}
 
 kf_webp_reader *kf_webp_reader_create(
     uint8_t *rows, size_t stride, size_t length, uint32_t channels, uint32_t scaled_width, uint32_t scaled_height) {
-    kf_webp_reader *reader = calloc(1, sizeof *reader);
+    kf_webp_reader *reader = kf_handle_create(sizeof *reader, release);
     if (reader == NULL) return NULL;
-    reader->message = "";
     if (!WebPInitDecoderConfig(&reader->config) || stride > INT32_MAX) {
-        free(reader);
+        kf_handle_destroy(&reader->handle);
         return NULL;
     }
     reader->config.output.colorspace = channels == 4 ? MODE_RGBA : MODE_RGB;
@@ -31,29 +35,21 @@ kf_webp_reader *kf_webp_reader_create(
     }
     reader->decoder = WebPIDecode(NULL, 0, &reader->config);
     if (reader->decoder == NULL) {
-        free(reader);
+        kf_handle_destroy(&reader->handle);
         return NULL;
     }
     return reader;
 }
 
 kf_status kf_webp_reader_feed(kf_webp_reader *reader, const uint8_t *data, size_t available) {
+    kf_handle *handle = &reader->handle;
     switch (WebPIUpdate(reader->decoder, data, available)) {
     case VP8_STATUS_OK: return KF_OK;
     case VP8_STATUS_SUSPENDED: return KF_MORE;
-    case VP8_STATUS_OUT_OF_MEMORY: reader->message = "out of memory"; return KF_NO_MEMORY;
-    case VP8_STATUS_NOT_ENOUGH_DATA: reader->message = "the data ends too early"; return KF_TRUNCATED;
-    case VP8_STATUS_UNSUPPORTED_FEATURE: reader->message = "a feature unknown to libwebp"; return KF_UNSUPPORTED;
-    case VP8_STATUS_INVALID_PARAM: reader->message = "the picture does not fit its header"; return KF_CORRUPT;
-    default: reader->message = "damaged picture data"; return KF_CORRUPT;
+    case VP8_STATUS_OUT_OF_MEMORY: return kf_fail(handle, KF_NO_MEMORY, "out of memory");
+    case VP8_STATUS_NOT_ENOUGH_DATA: return kf_fail(handle, KF_TRUNCATED, "the data ends too early");
+    case VP8_STATUS_UNSUPPORTED_FEATURE: return kf_fail(handle, KF_UNSUPPORTED, "a feature unknown to libwebp");
+    case VP8_STATUS_INVALID_PARAM: return kf_fail(handle, KF_CORRUPT, "the picture does not fit its header");
+    default: return kf_fail(handle, KF_CORRUPT, "damaged picture data");
     }
-}
-
-const char *kf_webp_reader_message(const kf_webp_reader *reader) { return reader->message; }
-
-void kf_webp_reader_destroy(kf_webp_reader *reader) {
-    if (reader == NULL) return;
-    WebPIDelete(reader->decoder);
-    WebPFreeDecBuffer(&reader->config.output);
-    free(reader);
 }

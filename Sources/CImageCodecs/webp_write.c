@@ -1,4 +1,5 @@
 #include "buffer.h"
+#include "handle.h"
 #include "kf_webp.h"
 
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 enum { CHUNKS = 3 };
 
 struct kf_webp_writer {
+    kf_handle handle;
     WebPConfig config;
     uint32_t width, height;
     WebPAnimEncoder *animation; /* NULL for a still picture */
@@ -18,23 +20,26 @@ struct kf_webp_writer {
     const char *names[CHUNKS];
     WebPData chunks[CHUNKS];
     int chunk_count;
-    const char *message;
 };
 
 static kf_status fail(kf_webp_writer *writer, const char *message) {
-    writer->message = message;
-    return KF_CORRUPT;
+    return kf_fail(&writer->handle, KF_CORRUPT, message);
 }
 
 static kf_status no_memory(kf_webp_writer *writer) {
-    writer->message = "out of memory";
-    return KF_NO_MEMORY;
+    return kf_fail(&writer->handle, KF_NO_MEMORY, "out of memory");
+}
+
+static void release(void *handle) {
+    kf_webp_writer *writer = handle;
+    WebPAnimEncoderDelete(writer->animation);
+    free(writer->buffer.bytes);
+    WebPDataClear(&writer->result);
 }
 
 kf_webp_writer *kf_webp_writer_create(kf_bounds bounds) {
-    kf_webp_writer *writer = calloc(1, sizeof *writer);
+    kf_webp_writer *writer = kf_handle_create(sizeof *writer, release);
     if (writer == NULL) return NULL;
-    writer->message = "";
     writer->buffer.limit = bounds.bytes;
     writer->meter = bounds.meter;
     WebPDataInit(&writer->result);
@@ -156,14 +161,4 @@ kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, kf_bytes *b
     bytes->bytes = written.bytes;
     bytes->length = written.size;
     return KF_OK;
-}
-
-const char *kf_webp_writer_message(const kf_webp_writer *writer) { return writer->message; }
-
-void kf_webp_writer_destroy(kf_webp_writer *writer) {
-    if (writer == NULL) return;
-    WebPAnimEncoderDelete(writer->animation);
-    kf_buffer_free(&writer->buffer);
-    WebPDataClear(&writer->result);
-    free(writer);
 }

@@ -39,7 +39,5 @@ kf_status kf_avif_reader_next(kf_avif_reader *reader, kf_avif_picture *picture);
    picture is divided into calls. */
 kf_status kf_avif_reader_rows(
     kf_avif_reader *reader, uint8_t *rows, size_t stride, uint32_t left, uint32_t width, uint32_t top, uint32_t count);
-const char *kf_avif_reader_message(const kf_avif_reader *reader);
-void kf_avif_reader_destroy(kf_avif_reader *reader);
 
 #endif

@@ -42,7 +42,5 @@ kf_status kf_avif_writer_start(kf_avif_writer *writer, const kf_avif_output *out
    most frames in kf_avif_writer_finish. */
 kf_status kf_avif_writer_picture(kf_avif_writer *writer, const kf_avif_input *picture);
 kf_status kf_avif_writer_finish(kf_avif_writer *writer, kf_bytes *bytes);
-const char *kf_avif_writer_message(const kf_avif_writer *writer);
-void kf_avif_writer_destroy(kf_avif_writer *writer);
 
 #endif

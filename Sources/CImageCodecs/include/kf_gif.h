@@ -35,7 +35,5 @@ kf_status kf_gif_writer_frame(kf_gif_writer *writer, const kf_gif_frame *frame);
 /* Writes the next rows of the frame, indices without padding. */
 kf_status kf_gif_writer_rows(kf_gif_writer *writer, const uint8_t *indexes, uint32_t count);
 kf_status kf_gif_writer_finish(kf_gif_writer *writer, kf_bytes *bytes);
-const char *kf_gif_writer_message(const kf_gif_writer *writer);
-void kf_gif_writer_destroy(kf_gif_writer *writer);
 
 #endif

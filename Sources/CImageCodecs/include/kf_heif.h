@@ -39,7 +39,5 @@ typedef struct {
 /* Writes `count` rows of averages from row `first` on. */
 kf_status kf_heif_reader_averages(kf_heif_reader *reader, const kf_heif_boxes *boxes, uint8_t *rows, size_t stride,
     uint32_t first, uint32_t count);
-const char *kf_heif_reader_message(const kf_heif_reader *reader);
-void kf_heif_reader_destroy(kf_heif_reader *reader);
 
 #endif

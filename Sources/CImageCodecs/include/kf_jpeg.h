@@ -34,8 +34,6 @@ kf_status kf_jpeg_reader_rows(kf_jpeg_reader *reader, uint8_t *rows, size_t stri
 kf_status kf_jpeg_reader_end_output(kf_jpeg_reader *reader);
 /* Reads to the end marker. */
 kf_status kf_jpeg_reader_finish(kf_jpeg_reader *reader);
-const char *kf_jpeg_reader_message(const kf_jpeg_reader *reader);
-void kf_jpeg_reader_destroy(kf_jpeg_reader *reader);
 
 typedef struct kf_jpeg_writer kf_jpeg_writer;
 
@@ -59,7 +57,5 @@ kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *out
 kf_status kf_jpeg_writer_app1(kf_jpeg_writer *writer, const uint8_t *bytes, uint32_t length);
 kf_status kf_jpeg_writer_rows(kf_jpeg_writer *writer, const uint8_t *rows, size_t stride, uint32_t count);
 kf_status kf_jpeg_writer_finish(kf_jpeg_writer *writer, kf_bytes *bytes);
-const char *kf_jpeg_writer_message(const kf_jpeg_writer *writer);
-void kf_jpeg_writer_destroy(kf_jpeg_writer *writer);
 
 #endif

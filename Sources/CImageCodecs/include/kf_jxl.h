@@ -47,7 +47,5 @@ typedef struct {
 } kf_jxl_target;
 /* Decodes the next frame. KF_MORE when there is none. */
 kf_status kf_jxl_reader_next(kf_jxl_reader *reader, const kf_jxl_target *target, double *seconds);
-const char *kf_jxl_reader_message(const kf_jxl_reader *reader);
-void kf_jxl_reader_destroy(kf_jxl_reader *reader);
 
 #endif

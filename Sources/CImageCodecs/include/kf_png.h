@@ -30,8 +30,6 @@ kf_status kf_png_reader_damage(const kf_png_reader *reader);
 kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header);
 /* Reads the next rows of the current pass. Later passes need the rows as the earlier ones left them. */
 kf_status kf_png_reader_rows(kf_png_reader *reader, uint8_t *rows, size_t stride, uint32_t count);
-const char *kf_png_reader_message(const kf_png_reader *reader);
-void kf_png_reader_destroy(kf_png_reader *reader);
 
 typedef struct kf_png_inflater kf_png_inflater;
 
@@ -63,7 +61,5 @@ kf_png_writer *kf_png_writer_create(kf_bounds bounds);
 kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output);
 kf_status kf_png_writer_rows(kf_png_writer *writer, const uint8_t *rows, size_t stride, uint32_t count);
 kf_status kf_png_writer_finish(kf_png_writer *writer, kf_bytes *bytes);
-const char *kf_png_writer_message(const kf_png_writer *writer);
-void kf_png_writer_destroy(kf_png_writer *writer);
 
 #endif

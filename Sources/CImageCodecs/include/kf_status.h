@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The result of a call. Readers and writers keep a message for every result but KF_OK. */
+/* The result of a call. */
 typedef int32_t kf_status;
 static const kf_status KF_OK = 0;
 static const kf_status KF_TRUNCATED = 1;
@@ -18,7 +18,11 @@ static const kf_status KF_SCAN = 6;
 static const kf_status KF_SUSPENDED = 7;
 static const kf_status KF_LATE = 8;
 
-#define KF_MESSAGE_LENGTH 224
+/* Readers and writers begin with a handle: a pointer to one of them is a pointer to its handle. */
+typedef struct kf_handle kf_handle;
+/* Why the last call has failed; empty when none has. */
+const char *kf_handle_message(const kf_handle *handle);
+void kf_handle_destroy(kf_handle *handle);
 
 /* The limits of a writer. */
 typedef struct {

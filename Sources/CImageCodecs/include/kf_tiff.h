@@ -34,7 +34,5 @@ kf_status kf_tiff_reader_open(kf_tiff_reader *reader, size_t memory, int convert
 /* Reads the band that begins at the row `top`, a multiple of band_rows: `planes` times `plane_bytes`. Rows of fewer
    than 8 bits a sample are packed from the highest bit on; 16 bits are in the machine's byte order. */
 kf_status kf_tiff_reader_band(kf_tiff_reader *reader, uint32_t top, uint8_t *band);
-const char *kf_tiff_reader_message(const kf_tiff_reader *reader);
-void kf_tiff_reader_destroy(kf_tiff_reader *reader);
 
 #endif

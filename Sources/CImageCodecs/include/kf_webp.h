@@ -12,8 +12,6 @@ kf_webp_reader *kf_webp_reader_create(
 /* Decodes the first `available` bytes of data. KF_MORE until the picture is complete. The data must stay in place
    between the calls. */
 kf_status kf_webp_reader_feed(kf_webp_reader *reader, const uint8_t *data, size_t available);
-const char *kf_webp_reader_message(const kf_webp_reader *reader);
-void kf_webp_reader_destroy(kf_webp_reader *reader);
 
 typedef struct kf_webp_writer kf_webp_writer;
 
@@ -42,7 +40,5 @@ kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *
 kf_status kf_webp_writer_chunk(kf_webp_writer *writer, const char *name, const uint8_t *bytes, size_t length);
 /* `end` is the end of the last frame, in milliseconds. */
 kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, kf_bytes *bytes);
-const char *kf_webp_writer_message(const kf_webp_writer *writer);
-void kf_webp_writer_destroy(kf_webp_writer *writer);
 
 #endif

@@ -6,43 +6,36 @@ struct CodecHandle: ~Copyable {
     private let format: ImageFormat
     private let isWriter: Bool
     private let bytes: Int
-    private let message: (OpaquePointer?) -> UnsafePointer<CChar>?
-    private let destroy: (OpaquePointer?) -> Void
 
     /// Takes what the C code has created. `bytes` is what the error of a failed allocation states.
     ///
     /// - Throws: `outOfMemory` when nothing was created.
     init(
-        _ created: OpaquePointer?, _ format: ImageFormat, bytes: Int = 1 << 16, isWriter: Bool = false,
-        message: @escaping (OpaquePointer?) -> UnsafePointer<CChar>?, destroy: @escaping (OpaquePointer?) -> Void
+        _ created: OpaquePointer?, _ format: ImageFormat, bytes: Int = 1 << 16, isWriter: Bool = false
     ) throws(ImagingError) {
         guard let created else { throw .outOfMemory(bytes: 1 << 16) }
         (pointer, self.format, self.bytes, self.isWriter) = (created, format, bytes, isWriter)
-        (self.message, self.destroy) = (message, destroy)
     }
 
     /// Creates a writer of an image within the bounds of the current allowance.
     ///
     /// - Throws: `encodingFailed` for an image with a side that the format cannot hold, and `outOfMemory`.
     init(
-        writing image: Image, as format: ImageFormat, longestSide: Int, _ create: (kf_bounds) -> OpaquePointer?,
-        message: @escaping (OpaquePointer?) -> UnsafePointer<CChar>?, destroy: @escaping (OpaquePointer?) -> Void
+        writing image: Image, as format: ImageFormat, longestSide: Int, _ create: (kf_bounds) -> OpaquePointer?
     ) throws(ImagingError) {
         guard max(image.width, image.height) <= longestSide else {
             throw .encodingFailed(format, reason: "a side of more than \(longestSide) pixels")
         }
-        try self.init(
-            create(Allowance.bounds), format, bytes: image.bitmap.byteCount, isWriter: true, message: message,
-            destroy: destroy)
+        try self.init(create(Allowance.bounds), format, bytes: image.bitmap.byteCount, isWriter: true)
     }
 
     deinit {
-        destroy(pointer)
+        kf_handle_destroy(pointer)
     }
 
     /// - Throws: the error for every status but `KF_OK`.
     func check(_ status: kf_status, bytes: Int? = nil) throws(ImagingError) {
-        func reason() -> String { message(pointer).map { String(cString: $0) } ?? "" }
+        func reason() -> String { String(cString: kf_handle_message(pointer)) }
         switch status {
         case KF_OK: return
         case KF_NO_MEMORY:

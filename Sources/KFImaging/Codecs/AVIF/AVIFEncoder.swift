@@ -11,9 +11,7 @@ enum AVIFEncoder {
         _ image: Image, options: EncodeOptions, threads: Int = AVIFEncoder.threads
     ) throws(ImagingError) -> [UInt8] {
         try LoadedLibrary.avif.require()
-        let writer = try CodecHandle(
-            writing: image, as: .avif, longestSide: 65_536, kf_avif_writer_create, message: kf_avif_writer_message,
-            destroy: kf_avif_writer_destroy)
+        let writer = try CodecHandle(writing: image, as: .avif, longestSide: 65_536, kf_avif_writer_create)
         // All frames of a file have one layout.
         let isGray = image.frames.allSatisfy(\.bitmap.format.isGray)
         let isDeep = image.frames.allSatisfy { $0.bitmap.format.depth == .sixteen }

@@ -27,9 +27,7 @@ struct AVIFReader: ~Copyable {
         // The coded picture may be larger than its box states; dav1d refuses it. The cells of a grid are checked before.
         let pixels = coded.width * coded.height
         let threads = AVIFReader.threads(pixels)
-        let handle = try CodecHandle(
-            kf_avif_reader_create(), .avif, bytes: pixels, message: kf_avif_reader_message,
-            destroy: kf_avif_reader_destroy)
+        let handle = try CodecHandle(kf_avif_reader_create(), .avif, bytes: pixels)
         var bounds = kf_avif_bounds(
             pixels: UInt32(clamping: pixels), side: UInt32(clamping: max(coded.width, coded.height)),
             frames: UInt32(clamping: structure.frames), threads: UInt32(clamping: threads))

@@ -5,9 +5,7 @@ extension GIFCodec {
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         // The format has no place for a profile.
         let image = try image.convertedToSRGB()
-        let writer = try CodecHandle(
-            writing: image, as: .gif, longestSide: 65_535, kf_gif_writer_create, message: kf_gif_writer_message,
-            destroy: kf_gif_writer_destroy)
+        let writer = try CodecHandle(writing: image, as: .gif, longestSide: 65_535, kf_gif_writer_create)
         try writer.check(
             kf_gif_writer_start(
                 writer.pointer, UInt32(clamping: image.width), UInt32(clamping: image.height), repetitions(image)))

@@ -62,9 +62,7 @@ struct HEICReader: ~Copyable {
         try LoadedLibrary.heic.require()
         try ImageCodecs.checkTime()
         let coded = structure.properties.size
-        let handle = try CodecHandle(
-            kf_heif_reader_create(), .heic, bytes: coded.width * coded.height, message: kf_heif_reader_message,
-            destroy: kf_heif_reader_destroy)
+        let handle = try CodecHandle(kf_heif_reader_create(), .heic, bytes: coded.width * coded.height)
         // The cells of a grid are decoded side by side; libde265 decodes each by one thread of its own.
         let threads = structure.isGrid ? min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 8) : 1
         var facts = kf_heif_picture()

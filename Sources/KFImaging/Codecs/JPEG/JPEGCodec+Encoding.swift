@@ -4,9 +4,7 @@ extension JPEGCodec {
     /// Encodes JPEG, grey or coloured.
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         let bitmap = image.bitmap
-        let writer = try CodecHandle(
-            writing: image, as: .jpeg, longestSide: 65_500, kf_jpeg_writer_create, message: kf_jpeg_writer_message,
-            destroy: kf_jpeg_writer_destroy)
+        let writer = try CodecHandle(writing: image, as: .jpeg, longestSide: 65_500, kf_jpeg_writer_create)
         var output = kf_jpeg_output()
         (output.width, output.height) = (UInt32(clamping: bitmap.width), UInt32(clamping: bitmap.height))
         output.channels = UInt32(clamping: bitmap.format.channelCount)

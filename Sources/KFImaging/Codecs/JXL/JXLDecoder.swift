@@ -85,7 +85,7 @@ struct JXLReader: ~Copyable {
         let data = bytes.bindMemory(to: UInt8.self)
         let handle = try CodecHandle(
             kf_jxl_reader_create(data.baseAddress, data.count, Allowance.current?.deadline.meter), .jxl,
-            bytes: size.width * size.height * 4, message: kf_jxl_reader_message, destroy: kf_jxl_reader_destroy)
+            bytes: size.width * size.height * 4)
         var facts = kf_jxl_picture()
         try handle.check(kf_jxl_reader_open(handle.pointer, isCoarse ? 1 : 0, &facts))
         guard facts.width == size.width, facts.height == size.height,

@@ -16,9 +16,7 @@ extension PNGCodec {
     /// Nil for a profile that libpng refuses.
     private func file(of image: Image, _ options: EncodeOptions) throws(ImagingError) -> [UInt8]? {
         let bitmap = image.bitmap
-        let writer = try CodecHandle(
-            writing: image, as: .png, longestSide: Int(Int32.max), kf_png_writer_create, message: kf_png_writer_message,
-            destroy: kf_png_writer_destroy)
+        let writer = try CodecHandle(writing: image, as: .png, longestSide: Int(Int32.max), kf_png_writer_create)
         let indexed = try IndexedBitmap.exactly(bitmap)
         var output = kf_png_output()
         (output.width, output.height) = (UInt32(clamping: bitmap.width), UInt32(clamping: bitmap.height))

@@ -49,9 +49,7 @@ struct TIFFReader: ~Copyable {
     init(_ bytes: UnsafeRawBufferPointer, _ structure: TIFFStructure) throws(ImagingError) {
         try LoadedLibrary.tiff.require()
         let data = bytes.bindMemory(to: UInt8.self)
-        let handle = try CodecHandle(
-            kf_tiff_reader_create(data.baseAddress, data.count), .tiff, message: kf_tiff_reader_message,
-            destroy: kf_tiff_reader_destroy)
+        let handle = try CodecHandle(kf_tiff_reader_create(data.baseAddress, data.count), .tiff)
         var picture = kf_tiff_picture()
         let layout = structure.layout
         let converts = layout.colors == .converted

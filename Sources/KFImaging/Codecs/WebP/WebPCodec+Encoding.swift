@@ -6,9 +6,7 @@ extension WebPCodec {
         // WebP pixels are always coloured, and a grey profile does not describe them.
         let isGray = image.bitmap.format.isGray
         let image = isGray ? try image.convertedToSRGB() : image
-        let writer = try CodecHandle(
-            writing: image, as: .webp, longestSide: 16_383, kf_webp_writer_create, message: kf_webp_writer_message,
-            destroy: kf_webp_writer_destroy)
+        let writer = try CodecHandle(writing: image, as: .webp, longestSide: 16_383, kf_webp_writer_create)
         var output = kf_webp_output()
         (output.width, output.height) = (UInt32(clamping: image.width), UInt32(clamping: image.height))
         output.lossless = options.lossless ? 1 : 0

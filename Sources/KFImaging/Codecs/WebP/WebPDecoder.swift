@@ -97,7 +97,7 @@ enum WebPReader {
             kf_webp_reader_create(
                 rows.row(0), rows.bytesPerRow, length, UInt32(clamping: rows.format.channelCount),
                 scales ? UInt32(clamping: rows.width) : 0, scales ? UInt32(clamping: rows.height) : 0),
-            .webp, bytes: length, message: kf_webp_reader_message, destroy: kf_webp_reader_destroy)
+            .webp, bytes: length)
 
         // Few bytes can encode many pixels. The clock is checked after each hundredth of the data, and more often in a
         // large picture, where some bytes encode millions of pixels.
