@@ -1,5 +1,7 @@
 #include "kf_versions.h"
 
+#include "library.h"
+
 /* jpeglib.h uses FILE and does not declare it. */
 #include <stdio.h>
 
@@ -9,21 +11,18 @@
 #include <webp/decode.h>
 #include <zlib.h>
 
-#define TEXT_OF(value) #value
-#define TEXT(value) TEXT_OF(value)
-
 const char *kf_png_version(void) { return png_get_libpng_ver(NULL); }
 
 const char *kf_jpeg_version(void) {
 #ifdef LIBJPEG_TURBO_VERSION
-    return TEXT(LIBJPEG_TURBO_VERSION);
+    return KF_TEXT(LIBJPEG_TURBO_VERSION);
 #else
-    return TEXT(JPEG_LIB_VERSION);
+    return KF_TEXT(JPEG_LIB_VERSION);
 #endif
 }
 
 const char *kf_gif_version(void) {
-    return TEXT(GIFLIB_MAJOR) "." TEXT(GIFLIB_MINOR) "." TEXT(GIFLIB_RELEASE);
+    return KF_TEXT(GIFLIB_MAJOR) "." KF_TEXT(GIFLIB_MINOR) "." KF_TEXT(GIFLIB_RELEASE);
 }
 
 const char *kf_zlib_version(void) { return zlibVersion(); }

@@ -3,7 +3,7 @@
 
 #include "kf_status.h"
 
-/* Conversion from an embedded profile to sRGB with lcms2, which is loaded for the first conversion. */
+/* Conversion from an embedded profile to sRGB with lcms2, which is loaded for the first one; lcms2 holds it. */
 typedef struct kf_color_transform kf_color_transform;
 
 /* 2140 for 2.14; 0 when lcms2 cannot be loaded. Loads it. */
@@ -18,7 +18,7 @@ typedef struct {
 /* NULL when lcms2 cannot be loaded, or the profile is damaged or does not fit the pixels. */
 kf_color_transform *kf_color_to_srgb(const uint8_t *profile, size_t length, const kf_color_pixels *pixels);
 /* Input and output may be the same memory when they have one format. */
-void kf_color_convert(const kf_color_transform *transform, const void *input, void *output, uint32_t count);
+void kf_color_convert(kf_color_transform *transform, const void *input, void *output, uint32_t count);
 void kf_color_destroy(kf_color_transform *transform);
 
 /* The curve from encoded values to linear light. */
