@@ -94,7 +94,7 @@ static kf_status set_encoder(kf_avif_writer *writer) {
 }
 
 /* Sets the blocks. An orientation in EXIF would make libavif add a rotation, and the pixels are upright. */
-static kf_status set_blocks(kf_avif_writer *writer, const kf_avif_blocks *blocks) {
+static kf_status set_blocks(kf_avif_writer *writer, const kf_blocks *blocks) {
     avifImage *image = writer->image;
     if (blocks->profile.length > 0) {
         kf_avif.avifImageSetProfileICC(image, blocks->profile.bytes, blocks->profile.length);
@@ -109,7 +109,7 @@ static kf_status set_blocks(kf_avif_writer *writer, const kf_avif_blocks *blocks
     return has_all ? KF_OK : no_memory(writer);
 }
 
-kf_status kf_avif_writer_start(kf_avif_writer *writer, const kf_avif_output *output, const kf_avif_blocks *blocks) {
+kf_status kf_avif_writer_start(kf_avif_writer *writer, const kf_avif_output *output, const kf_blocks *blocks) {
     writer->output = *output;
     kf_status status = set_encoder(writer);
     if (status != KF_OK) return status;

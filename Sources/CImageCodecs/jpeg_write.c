@@ -6,6 +6,9 @@
 
 #include <jerror.h>
 
+/* The largest content of a segment. */
+enum { MOST_OF_SEGMENT = 65533 };
+
 struct kf_jpeg_writer {
     kf_handle handle;
     struct jpeg_compress_struct info;
@@ -75,7 +78,13 @@ kf_jpeg_writer *kf_jpeg_writer_create(kf_bounds bounds) {
     return writer;
 }
 
-kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *output) {
+/* Writes a segment of metadata. */
+static void write_app1(struct jpeg_compress_struct *info, kf_bytes block) {
+    if (block.length == 0 || block.length > MOST_OF_SEGMENT) return;
+    jpeg_write_marker(info, JPEG_APP0 + 1, block.bytes, (unsigned)block.length);
+}
+
+kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *output, const kf_blocks *blocks) {
     struct jpeg_compress_struct *info = &writer->info;
     if (setjmp(writer->error.escape)) return writer->error.status;
     info->image_width = output->width;
@@ -91,13 +100,10 @@ kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *out
     info->optimize_coding = output->optimized ? TRUE : FALSE;
     if (output->progressive) jpeg_simple_progression(info);
     jpeg_start_compress(info, TRUE);
-    if (output->icc_length > 0) jpeg_write_icc_profile(info, output->icc, output->icc_length);
-    return KF_OK;
-}
-
-kf_status kf_jpeg_writer_app1(kf_jpeg_writer *writer, const uint8_t *bytes, uint32_t length) {
-    if (setjmp(writer->error.escape)) return writer->error.status;
-    if (length <= KF_JPEG_SEGMENT) jpeg_write_marker(&writer->info, JPEG_APP0 + 1, bytes, length);
+    kf_bytes profile = blocks->profile;
+    if (profile.length > 0) jpeg_write_icc_profile(info, profile.bytes, (unsigned)profile.length);
+    write_app1(info, blocks->exif);
+    write_app1(info, blocks->xmp);
     return KF_OK;
 }
 

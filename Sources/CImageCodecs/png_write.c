@@ -70,20 +70,21 @@ static void set_palette(kf_png_writer *writer, const kf_png_output *output) {
     if (transparent > 0) png_set_tRNS(writer->png, writer->info, alphas, transparent, NULL);
 }
 
-static void set_metadata(kf_png_writer *writer, const kf_png_output *output) {
-    if (output->exif_length > 0) {
-        png_set_eXIf_1(writer->png, writer->info, output->exif_length, (png_bytep)(uintptr_t)output->exif);
+static void set_metadata(kf_png_writer *writer, const kf_blocks *blocks) {
+    kf_bytes exif = blocks->exif;
+    if (exif.length > 0) {
+        png_set_eXIf_1(writer->png, writer->info, (png_uint_32)exif.length, (png_bytep)(uintptr_t)exif.bytes);
     }
-    if (output->xmp != NULL) {
+    if (blocks->xmp.length > 0) {
         png_text text = {0};
         text.compression = PNG_ITXT_COMPRESSION_NONE;
         text.key = (png_charp)(uintptr_t)"XML:com.adobe.xmp";
-        text.text = (png_charp)(uintptr_t)output->xmp;
+        text.text = (png_charp)(uintptr_t)blocks->xmp.bytes;
         png_set_text(writer->png, writer->info, &text, 1);
     }
 }
 
-kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output) {
+kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output, const kf_blocks *blocks) {
     static const int types[] = {
         PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
     png_structp png = writer->png;
@@ -102,13 +103,14 @@ kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output
         PNG_FILTER_TYPE_DEFAULT);
     png_set_compression_level(png, output->level);
     if (output->palette != NULL) set_palette(writer, output);
-    if (output->icc_length > 0) {
+    kf_bytes profile = blocks->profile;
+    if (profile.length > 0) {
         /* A profile that libpng refuses is a warning, and then missing. */
         png_set_benign_errors(png, 1);
-        png_set_iCCP(png, info, "icc", PNG_COMPRESSION_TYPE_BASE, output->icc, output->icc_length);
+        png_set_iCCP(png, info, "icc", PNG_COMPRESSION_TYPE_BASE, profile.bytes, (png_uint_32)profile.length);
         if (!png_get_valid(png, info, PNG_INFO_iCCP)) return KF_UNSUPPORTED;
     }
-    set_metadata(writer, output);
+    set_metadata(writer, blocks);
     png_write_info(png, info);
     if (depth == 16) png_set_swap(png);
     if (depth < 8) png_set_packing(png);

@@ -7,8 +7,6 @@
 #include <webp/encode.h>
 #include <webp/mux.h>
 
-enum { CHUNKS = 3 };
-
 struct kf_webp_writer {
     kf_handle handle;
     WebPConfig config;
@@ -17,9 +15,6 @@ struct kf_webp_writer {
     kf_buffer buffer;           /* the still picture */
     kf_meter *meter;
     WebPData result;
-    const char *names[CHUNKS];
-    WebPData chunks[CHUNKS];
-    int chunk_count;
 };
 
 static kf_status fail(kf_webp_writer *writer, const char *message) {
@@ -116,21 +111,16 @@ kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *
     return fail(writer, "libwebp could not encode the picture");
 }
 
-kf_status kf_webp_writer_chunk(kf_webp_writer *writer, const char *name, const uint8_t *bytes, size_t length) {
-    if (writer->chunk_count == CHUNKS) return fail(writer, "too many chunks");
-    writer->names[writer->chunk_count] = name;
-    writer->chunks[writer->chunk_count] = (WebPData){bytes, length};
-    writer->chunk_count++;
-    return KF_OK;
-}
-
 /* Assembles the picture or animation and its chunks. */
-static kf_status add_chunks(kf_webp_writer *writer, WebPData written) {
+static kf_status add_chunks(kf_webp_writer *writer, WebPData written, const kf_blocks *blocks) {
+    static const char *const names[] = {"ICCP", "EXIF", "XMP "};
+    const kf_bytes chunks[] = {blocks->profile, blocks->exif, blocks->xmp};
     WebPMux *mux = WebPMuxCreate(&written, 0);
     if (mux == NULL) return no_memory(writer);
     WebPMuxError outcome = WEBP_MUX_OK;
-    for (int i = 0; i < writer->chunk_count && outcome == WEBP_MUX_OK; i++) {
-        outcome = WebPMuxSetChunk(mux, writer->names[i], &writer->chunks[i], 0);
+    for (int i = 0; i < 3 && outcome == WEBP_MUX_OK; i++) {
+        WebPData chunk = {chunks[i].bytes, chunks[i].length};
+        if (chunk.size > 0) outcome = WebPMuxSetChunk(mux, names[i], &chunk, 0);
     }
     WebPData whole;
     WebPDataInit(&whole);
@@ -144,7 +134,7 @@ static kf_status add_chunks(kf_webp_writer *writer, WebPData written) {
     return KF_OK;
 }
 
-kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, kf_bytes *bytes) {
+kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, const kf_blocks *blocks, kf_bytes *bytes) {
     WebPData written = {writer->buffer.bytes, writer->buffer.length};
     if (writer->animation != NULL) {
         if (!WebPAnimEncoderAdd(writer->animation, NULL, end, NULL) ||
@@ -153,8 +143,8 @@ kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, kf_bytes *b
         }
         written = writer->result;
     }
-    if (writer->chunk_count > 0) {
-        kf_status status = add_chunks(writer, written);
+    if (blocks->profile.length + blocks->exif.length + blocks->xmp.length > 0) {
+        kf_status status = add_chunks(writer, written, blocks);
         if (status != KF_OK) return status;
         written = writer->result;
     }

@@ -30,13 +30,8 @@ typedef struct {
     uint32_t duration; /* in milliseconds; 0 for a still picture */
 } kf_avif_input;
 
-/* The blocks of the file; NULL and 0 where there is none. They must outlive the first picture's call. */
-typedef struct {
-    kf_bytes profile, exif, xmp;
-} kf_avif_blocks;
-
 kf_avif_writer *kf_avif_writer_create(kf_bounds bounds);
-kf_status kf_avif_writer_start(kf_avif_writer *writer, const kf_avif_output *output, const kf_avif_blocks *blocks);
+kf_status kf_avif_writer_start(kf_avif_writer *writer, const kf_avif_output *output, const kf_blocks *blocks);
 /* Encodes the still picture, or the next frame of the animation. libaom cannot be interrupted, so that the time limit
    is only checked before the picture: to discard one that is complete would save nothing. Of an animation it encodes
    most frames in kf_avif_writer_finish. */

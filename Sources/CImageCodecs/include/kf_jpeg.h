@@ -44,17 +44,11 @@ typedef struct {
     int32_t progressive;
     int32_t optimized;                       /* optimised Huffman tables; holds all coefficients */
     uint32_t horizontal_sampling, vertical_sampling; /* 2,2 is 4:2:0; 2,1 is 4:2:2; 1,1 is 4:4:4 */
-    const uint8_t *icc;
-    uint32_t icc_length;
 } kf_jpeg_output;
 
-/* The largest content of a segment. */
-static const uint32_t KF_JPEG_SEGMENT = 65533;
-
 kf_jpeg_writer *kf_jpeg_writer_create(kf_bounds bounds);
-kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *output);
-/* Writes an APP1 segment. To be called after the start, before the first row. */
-kf_status kf_jpeg_writer_app1(kf_jpeg_writer *writer, const uint8_t *bytes, uint32_t length);
+/* EXIF and XMP are the contents of their segments; a longer one is left out. */
+kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *output, const kf_blocks *blocks);
 kf_status kf_jpeg_writer_rows(kf_jpeg_writer *writer, const uint8_t *rows, size_t stride, uint32_t count);
 kf_status kf_jpeg_writer_finish(kf_jpeg_writer *writer, kf_bytes *bytes);
 

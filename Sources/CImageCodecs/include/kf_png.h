@@ -47,18 +47,13 @@ typedef struct {
     uint32_t channels; /* 1 grey (or palette index), 2 grey+alpha, 3 RGB, 4 RGBA */
     uint32_t depth;    /* 8, or 16 in the machine's byte order */
     int32_t level;     /* zlib's 0 to 9 */
-    const uint8_t *icc;
-    uint32_t icc_length;
-    const uint8_t *exif;
-    uint32_t exif_length;
-    const char *xmp; /* ends in NUL; NULL when there is none */
     const uint8_t *palette; /* RGBA entries, or NULL; channels is 1 then */
     uint32_t palette_count;
 } kf_png_output;
 
 kf_png_writer *kf_png_writer_create(kf_bounds bounds);
-/* KF_UNSUPPORTED for a profile that libpng refuses; nothing else can be called then. */
-kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output);
+/* XMP ends in NUL. KF_UNSUPPORTED for a profile that libpng refuses; nothing else can be called then. */
+kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output, const kf_blocks *blocks);
 kf_status kf_png_writer_rows(kf_png_writer *writer, const uint8_t *rows, size_t stride, uint32_t count);
 kf_status kf_png_writer_finish(kf_png_writer *writer, kf_bytes *bytes);
 

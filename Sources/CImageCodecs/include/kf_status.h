@@ -36,6 +36,11 @@ typedef struct {
     size_t length;
 } kf_bytes;
 
+/* The profile and the metadata of a file, which must stay in place during the call; of length 0 where there is none. */
+typedef struct {
+    kf_bytes profile, exif, xmp;
+} kf_blocks;
+
 /* Inflates a whole zlib stream. KF_CORRUPT when it is damaged or exceeds the capacity. */
 kf_status kf_inflate(const uint8_t *bytes, size_t length, uint8_t *output, size_t capacity, size_t *written);
 

@@ -36,9 +36,7 @@ kf_webp_writer *kf_webp_writer_create(kf_bounds bounds);
 kf_status kf_webp_writer_start(kf_webp_writer *writer, const kf_webp_output *output);
 /* Encodes the still picture, or the next frame of the animation. */
 kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *picture);
-/* Adds a chunk ("ICCP", "EXIF", "XMP ") for the end of the file. The bytes must outlive the writer. */
-kf_status kf_webp_writer_chunk(kf_webp_writer *writer, const char *name, const uint8_t *bytes, size_t length);
 /* `end` is the end of the last frame, in milliseconds. */
-kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, kf_bytes *bytes);
+kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, const kf_blocks *blocks, kf_bytes *bytes);
 
 #endif

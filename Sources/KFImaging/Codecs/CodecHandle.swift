@@ -60,15 +60,19 @@ struct CodecHandle: ~Copyable {
     }
 }
 
-/// Calls `body` with the bytes of each array, which stay in place during the call.
-func withBytes<Result>(
-    of arrays: [UInt8]..., body: ([UnsafeBufferPointer<UInt8>]) throws(ImagingError) -> Result
+/// Calls `body` with a profile and metadata, which stay in place during the call.
+func withBlocks<Result>(
+    _ profile: [UInt8]?, exif: [UInt8]?, xmp: [UInt8]?, _ body: (inout kf_blocks) throws(ImagingError) -> Result
 ) throws(ImagingError) -> Result {
-    func add(_ rest: ArraySlice<[UInt8]>, to blocks: [UnsafeBufferPointer<UInt8>]) throws(ImagingError) -> Result {
-        guard let next = rest.first else { return try body(blocks) }
-        return try next.withUnsafeBufferPointer { (block) throws(ImagingError) in
-            try add(rest.dropFirst(), to: blocks + [block])
+    try (profile ?? []).withUnsafeBufferPointer { (profile) throws(ImagingError) in
+        try (exif ?? []).withUnsafeBufferPointer { (exif) throws(ImagingError) in
+            try (xmp ?? []).withUnsafeBufferPointer { (xmp) throws(ImagingError) in
+                var blocks = kf_blocks()
+                (blocks.profile.bytes, blocks.profile.length) = (profile.baseAddress, profile.count)
+                (blocks.exif.bytes, blocks.exif.length) = (exif.baseAddress, exif.count)
+                (blocks.xmp.bytes, blocks.xmp.length) = (xmp.baseAddress, xmp.count)
+                return try body(&blocks)
+            }
         }
     }
-    return try add(arrays[...], to: [])
 }

@@ -63,13 +63,11 @@ enum AVIFEncoder {
         _ writer: borrowing CodecHandle, _ image: Image, _ output: kf_avif_output, _ options: EncodeOptions
     ) throws(ImagingError) {
         let metadata = options.keepsMetadata ? image.metadata : nil
-        let profile = ICCProfile.fitting(image.iccProfile, output.gray != 0 ? .gray : .rgb) ?? []
+        let profile = ICCProfile.fitting(image.iccProfile, output.gray != 0 ? .gray : .rgb)
         // libavif refuses the whole picture for EXIF that is not a TIFF file.
-        let exif = metadata?.exif.flatMap { exif in exif.withUnsafeBytes(isTIFF) ? exif : nil } ?? []
+        let exif = metadata?.exif.flatMap { exif in exif.withUnsafeBytes(isTIFF) ? exif : nil }
         var output = output
-        try withBytes(of: profile, exif, metadata?.xmp ?? []) { (bytes) throws(ImagingError) in
-            let bytes = bytes.map { kf_bytes(bytes: $0.baseAddress, length: $0.count) }
-            var blocks = kf_avif_blocks(profile: bytes[0], exif: bytes[1], xmp: bytes[2])
+        try withBlocks(profile, exif: exif, xmp: metadata?.xmp) { (blocks) throws(ImagingError) in
             try writer.check(kf_avif_writer_start(writer.pointer, &output, &blocks))
         }
     }

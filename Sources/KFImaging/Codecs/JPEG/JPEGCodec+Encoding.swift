@@ -20,26 +20,16 @@ extension JPEGCodec {
         defer { withExtendedLifetime(library) {} }
         let sampling: UInt32 = options.chromaSubsampling == .half ? 2 : 1
         (output.horizontal_sampling, output.vertical_sampling) = (sampling, sampling)
-        let profile = ICCProfile.fitting(image.iccProfile, bitmap.format) ?? []
-        try profile.withUnsafeBufferPointer { (icc) throws(ImagingError) in
-            output.icc = icc.baseAddress
-            output.icc_length = UInt32(clamping: icc.count)
-            try writer.check(kf_jpeg_writer_start(writer.pointer, &output))
-        }
-        for segment in segments(image.metadata) {
-            try writer.check(kf_jpeg_writer_app1(writer.pointer, segment, UInt32(clamping: segment.count)))
+        let exif = image.metadata?.exif.map { Array("Exif\0\0".utf8) + $0 }
+        let xmp = image.metadata?.xmp.map { Array(JPEGStructure.xmpMarker.description.utf8) + $0 }
+        try withBlocks(ICCProfile.fitting(image.iccProfile, bitmap.format), exif: exif, xmp: xmp) {
+            (blocks) throws(ImagingError) in
+            try writer.check(kf_jpeg_writer_start(writer.pointer, &output, &blocks))
         }
         try bitmap.withSlices { (rows, first, count) throws(ImagingError) in
             try writer.check(
                 kf_jpeg_writer_rows(writer.pointer, rows.row(first), rows.bytesPerRow, UInt32(clamping: count)))
         }
         return try writer.file(kf_jpeg_writer_finish)
-    }
-
-    /// EXIF and XMP as the contents of segments; a block too large for a segment is omitted.
-    private func segments(_ metadata: ImageMetadata?) -> [[UInt8]] {
-        let exif = metadata?.exif.map { Array("Exif\0\0".utf8) + $0 }
-        let xmp = metadata?.xmp.map { Array(JPEGStructure.xmpMarker.description.utf8) + $0 }
-        return [exif, xmp].compactMap { $0 }.filter { $0.count <= Int(KF_JPEG_SEGMENT) }
     }
 }

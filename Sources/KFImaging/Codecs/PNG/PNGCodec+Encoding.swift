@@ -23,18 +23,16 @@ extension PNGCodec {
         output.channels = indexed == nil ? UInt32(clamping: bitmap.format.channelCount) : 1
         output.depth = UInt32(clamping: bitmap.format.depth.rawValue)
         output.level = Int32(clamping: min(max(options.compressionLevel, 0), 9))
-        let profile = ICCProfile.fitting(image.iccProfile, bitmap.format) ?? []
         // libpng takes a C string.
-        let xmp = image.metadata?.xmp.map { $0.contains(0) ? [] : $0 + [0] } ?? []
-        let exif = image.metadata?.exif ?? []
-        let isTaken = try withBytes(of: profile, exif, xmp, indexed?.palette ?? []) { (blocks) throws(ImagingError) in
-            let (profile, exif, xmp, palette) = (blocks[0], blocks[1], blocks[2], blocks[3])
-            (output.icc, output.icc_length) = (profile.baseAddress, UInt32(clamping: profile.count))
-            (output.exif, output.exif_length) = (exif.baseAddress, UInt32(clamping: exif.count))
-            output.xmp = xmp.isEmpty ? nil : UnsafeRawPointer(xmp.baseAddress!).assumingMemoryBound(to: CChar.self)
-            output.palette = palette.isEmpty ? nil : palette.baseAddress
-            output.palette_count = UInt32(clamping: palette.count / 4)
-            let status = kf_png_writer_start(writer.pointer, &output)
+        let xmp = image.metadata?.xmp.map { $0.contains(0) ? [] : $0 + [0] }
+        let profile = ICCProfile.fitting(image.iccProfile, bitmap.format)
+        let isTaken = try withBlocks(profile, exif: image.metadata?.exif, xmp: xmp) { (blocks) throws(ImagingError) in
+            let palette = indexed?.palette ?? []
+            let status = palette.withUnsafeBufferPointer { palette in
+                output.palette = palette.isEmpty ? nil : palette.baseAddress
+                output.palette_count = UInt32(clamping: palette.count / 4)
+                return kf_png_writer_start(writer.pointer, &output, &blocks)
+            }
             if status != KF_UNSUPPORTED { try writer.check(status) }
             return status == KF_OK
         }

@@ -35,22 +35,9 @@ extension WebPCodec {
             elapsed += min(max(frame.delay, .zero), .seconds(Int32.max))
             end = min(milliseconds(elapsed), Int(Int32.max))
         }
-        return try finish(writer, image, end: end)
-    }
-
-    /// Adds the chunks of profile and metadata, whose bytes must stay in place until the file is assembled.
-    private func finish(
-        _ writer: borrowing CodecHandle, _ image: Image, end: Int
-    ) throws(ImagingError) -> [UInt8] {
-        let profile = ICCProfile.fitting(image.iccProfile, .rgb) ?? []
-        let names: [StaticString] = ["ICCP", "EXIF", "XMP "]
-        return try withBytes(of: profile, image.metadata?.exif ?? [], image.metadata?.xmp ?? []) {
-            (blocks) throws(ImagingError) in
-            for (name, block) in zip(names, blocks) where !block.isEmpty {
-                let name = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
-                try writer.check(kf_webp_writer_chunk(writer.pointer, name, block.baseAddress, block.count))
-            }
-            return try writer.file { kf_webp_writer_finish($0, Int32(clamping: end), $1) }
+        let (profile, metadata) = (ICCProfile.fitting(image.iccProfile, .rgb), image.metadata)
+        return try withBlocks(profile, exif: metadata?.exif, xmp: metadata?.xmp) { (blocks) throws(ImagingError) in
+            try writer.file { kf_webp_writer_finish($0, Int32(clamping: end), &blocks, $1) }
         }
     }
 
