@@ -63,8 +63,11 @@ kf_avif_reader *kf_avif_reader_create(void) {
     return reader;
 }
 
-static kf_status open_decoder(
-    kf_avif_reader *reader, avifDecoder *decoder, const uint8_t *data, size_t length, const kf_avif_bounds *bounds) {
+kf_status kf_avif_reader_open(
+    kf_avif_reader *reader, const uint8_t *data, size_t length, const kf_avif_bounds *bounds, int is_alpha) {
+    if (is_alpha) reader->alpha_decoder = kf_avif.avifDecoderCreate();
+    avifDecoder *decoder = is_alpha ? reader->alpha_decoder : reader->decoder;
+    if (decoder == NULL) return KF_NO_MEMORY;
     if (kf_avif.avifCodecName(AVIF_CODEC_CHOICE_DAV1D, AVIF_CODEC_FLAG_CAN_DECODE) == NULL) {
         return kf_fail(&reader->handle, KF_UNSUPPORTED, "a libavif without dav1d");
     }
@@ -83,18 +86,6 @@ static kf_status open_decoder(
     decoder->imageDimensionLimit = bounds->side;
     if (result == AVIF_RESULT_OK) result = kf_avif.avifDecoderReset(decoder);
     return result == AVIF_RESULT_OK ? KF_OK : fail_of(reader, decoder, result);
-}
-
-kf_status kf_avif_reader_open(
-    kf_avif_reader *reader, const uint8_t *data, size_t length, const kf_avif_bounds *bounds) {
-    return open_decoder(reader, reader->decoder, data, length, bounds);
-}
-
-kf_status kf_avif_reader_open_alpha(
-    kf_avif_reader *reader, const uint8_t *data, size_t length, const kf_avif_bounds *bounds) {
-    reader->alpha_decoder = kf_avif.avifDecoderCreate();
-    if (reader->alpha_decoder == NULL) return KF_NO_MEMORY;
-    return open_decoder(reader, reader->alpha_decoder, data, length, bounds);
 }
 
 /* Lends the luma of the file that holds the alpha to the picture, which does not own it. */
@@ -129,7 +120,7 @@ static void fill_tables(kf_avif_reader *reader, const avifImage *image) {
     }
 }
 
-kf_status kf_avif_reader_next(kf_avif_reader *reader, kf_avif_picture *picture) {
+kf_status kf_avif_reader_next(kf_avif_reader *reader, kf_picture *picture) {
     reader->band_count = 0;
     avifResult result = kf_avif.avifDecoderNextImage(reader->decoder);
     if (result != AVIF_RESULT_OK) return fail(reader, result);
@@ -153,12 +144,9 @@ kf_status kf_avif_reader_next(kf_avif_reader *reader, kf_avif_picture *picture) 
     picture->primaries = image->colorPrimaries;
     picture->transfer = image->transferCharacteristics;
     picture->seconds = reader->decoder->imageTiming.duration;
-    picture->icc = image->icc.data;
-    picture->icc_length = image->icc.size;
-    picture->exif = image->exif.data;
-    picture->exif_length = image->exif.size;
-    picture->xmp = image->xmp.data;
-    picture->xmp_length = image->xmp.size;
+    picture->blocks.profile = (kf_bytes){image->icc.data, image->icc.size};
+    picture->blocks.exif = (kf_bytes){image->exif.data, image->exif.size};
+    picture->blocks.xmp = (kf_bytes){image->xmp.data, image->xmp.size};
     return KF_OK;
 }
 

@@ -36,7 +36,7 @@ static void release(void *handle) {
     if (reader->image != NULL) kf_heif.heif_image_release(reader->image);
     if (reader->primary != NULL) kf_heif.heif_image_handle_release(reader->primary);
     if (reader->context != NULL) kf_heif.heif_context_free(reader->context);
-    free(reader->icc);
+    free(reader->profile);
     free(reader->exif);
     free(reader->xmp);
     free(reader->sums);
@@ -69,15 +69,12 @@ static void read_block(kf_heif_reader *reader, heif_item_id item) {
     }
     if (is_xmp) {
         reader->xmp = bytes;
-        reader->picture.xmp = bytes;
-        reader->picture.xmp_length = length;
+        reader->picture.blocks.xmp = (kf_bytes){bytes, length};
         return;
     }
     reader->exif = bytes;
     size_t skip = (size_t)bytes[0] << 24 | (size_t)bytes[1] << 16 | (size_t)bytes[2] << 8 | bytes[3];
-    if (skip >= length - 4) return;
-    reader->picture.exif = bytes + 4 + skip;
-    reader->picture.exif_length = length - 4 - skip;
+    if (skip < length - 4) reader->picture.blocks.exif = (kf_bytes){bytes + 4 + skip, length - 4 - skip};
 }
 
 static void read_blocks(kf_heif_reader *reader) {
@@ -86,11 +83,10 @@ static void read_blocks(kf_heif_reader *reader) {
     for (int index = 0; index < count && index < 64; index++) read_block(reader, items[index]);
     size_t length = kf_heif.heif_image_handle_get_raw_color_profile_size(reader->primary);
     if (length == 0 || length > MOST_METADATA) return;
-    reader->icc = malloc(length);
-    if (reader->icc == NULL) return;
-    if (kf_heif.heif_image_handle_get_raw_color_profile(reader->primary, reader->icc).code != heif_error_Ok) return;
-    reader->picture.icc = reader->icc;
-    reader->picture.icc_length = length;
+    reader->profile = malloc(length);
+    if (reader->profile == NULL) return;
+    if (kf_heif.heif_image_handle_get_raw_color_profile(reader->primary, reader->profile).code != heif_error_Ok) return;
+    reader->picture.blocks.profile = (kf_bytes){reader->profile, length};
 }
 
 static int read_plane(kf_heif_reader *reader, enum heif_channel channel, uint32_t width, uint32_t height, kf_heif_plane *plane) {
@@ -160,7 +156,7 @@ static kf_status read_matrix(kf_heif_reader *reader) {
 }
 
 static kf_status read_planes(kf_heif_reader *reader) {
-    kf_heif_picture *picture = &reader->picture;
+    kf_picture *picture = &reader->picture;
     enum heif_colorspace space = kf_heif.heif_image_get_colorspace(reader->image);
     enum heif_chroma chroma = kf_heif.heif_image_get_chroma_format(reader->image);
     int is_gray = space == heif_colorspace_monochrome || chroma == heif_chroma_monochrome;
@@ -196,7 +192,7 @@ static kf_status read_planes(kf_heif_reader *reader) {
 }
 
 kf_status kf_heif_reader_open(kf_heif_reader *reader, const uint8_t *data, size_t length, uint32_t side,
-    uint32_t threads, kf_heif_picture *picture) {
+    uint32_t threads, kf_picture *picture) {
     /* The limit, below which both sides must be, holds for items that are not decoded, too. libheif's own is 32768. */
     int most = side < 32768 ? 32768 : side < INT32_MAX ? (int)side + 1 : INT32_MAX;
     kf_heif.heif_context_set_maximum_image_size_limit(reader->context, most);

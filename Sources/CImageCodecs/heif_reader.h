@@ -16,7 +16,7 @@ struct kf_heif_reader {
     struct heif_context *context;
     struct heif_image_handle *primary;
     struct heif_image *image;
-    kf_heif_picture picture;
+    kf_picture picture;
     kf_heif_plane planes[3], alpha; /* Y, Cb, Cr or R, G, B; the first alone for grey */
     uint32_t shift_x, shift_y; /* of chroma */
     int is_rgb, is_premultiplied;
@@ -26,7 +26,7 @@ struct kf_heif_reader {
         int64_t red, green_b, green_r, blue; /* of chroma */
         int32_t middle;              /* of chroma */
     } matrix;
-    uint8_t *icc, *exif, *xmp;
+    uint8_t *profile, *exif, *xmp;
     uint32_t *sums; /* of the columns of a row of boxes, and behind them the averages of three planes */
 };
 

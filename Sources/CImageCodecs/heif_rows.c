@@ -101,7 +101,7 @@ static void copy_row(const kf_heif_reader *reader, uint8_t *output, uint32_t lef
 
 kf_status kf_heif_reader_rows(
     kf_heif_reader *reader, uint8_t *rows, size_t stride, uint32_t left, uint32_t width, uint32_t top, uint32_t count) {
-    const kf_heif_picture *picture = &reader->picture;
+    const kf_picture *picture = &reader->picture;
     if (left > picture->width || width > picture->width - left || top > picture->height ||
         count > picture->height - top) {
         return kf_fail(&reader->handle, KF_CORRUPT, "a part outside of the picture");
@@ -144,7 +144,7 @@ static void average(
 
 kf_status kf_heif_reader_averages(kf_heif_reader *reader, const kf_heif_boxes *boxes, uint8_t *rows, size_t stride,
     uint32_t first, uint32_t count) {
-    const kf_heif_picture *picture = &reader->picture;
+    const kf_picture *picture = &reader->picture;
     uint32_t columns = (boxes->width - 1) / boxes->box + 1, most = picture->depth > 8 ? 65535 : 255;
     if (boxes->left > picture->width || boxes->width > picture->width - boxes->left || boxes->top > picture->height ||
         boxes->height > picture->height - boxes->top) {

@@ -12,22 +12,12 @@ const char *kf_heif_version(void);
 
 typedef struct kf_heif_reader kf_heif_reader;
 
-/* The primary picture as it is coded: neither cropped nor turned. The pointers are valid as long as the reader. */
-typedef struct {
-    uint32_t width, height;
-    uint32_t channels; /* of the output: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA, with straight alpha */
-    uint32_t depth;    /* of the output: 8, or 16 in the machine's byte order */
-    uint32_t primaries, transfer; /* the code points of ITU-T H.273; 2 is unspecified */
-    const uint8_t *icc, *exif, *xmp;
-    size_t icc_length, exif_length, xmp_length;
-} kf_heif_picture;
-
 /* NULL when there is no memory. kf_heif_load must have succeeded. */
 kf_heif_reader *kf_heif_reader_create(void);
-/* Reads the boxes and decodes the picture, of sides of at most `side`, with some threads for the cells of a grid. The
-   data must outlive the reader. The call cannot be interrupted: its time has no bound but the number of pixels. */
+/* Reads the boxes and decodes the primary picture, of sides of at most `side`, with some threads for the cells of a
+   grid. The data must outlive the reader, and the blocks are valid as long as it. The call cannot be interrupted: its time has no bound but the number of pixels. */
 kf_status kf_heif_reader_open(kf_heif_reader *reader, const uint8_t *data, size_t length, uint32_t side,
-    uint32_t threads, kf_heif_picture *picture);
+    uint32_t threads, kf_picture *picture);
 /* Converts `count` rows from `top` on, and of each `width` pixels from `left` on. */
 kf_status kf_heif_reader_rows(
     kf_heif_reader *reader, uint8_t *rows, size_t stride, uint32_t left, uint32_t width, uint32_t top, uint32_t count);

@@ -36,10 +36,20 @@ typedef struct {
     size_t length;
 } kf_bytes;
 
-/* The profile and the metadata of a file, which must stay in place during the call; of length 0 where there is none. */
+/* The profile and the metadata of a file; of length 0 where there is none. */
 typedef struct {
     kf_bytes profile, exif, xmp;
 } kf_blocks;
+
+/* A decoded picture as it is coded: neither cropped nor turned. */
+typedef struct {
+    uint32_t width, height;
+    uint32_t channels; /* of the output: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA, with straight alpha */
+    uint32_t depth;    /* of the output: 8, or 16 in the machine's byte order */
+    uint32_t primaries, transfer; /* the code points of ITU-T H.273; 2 is unspecified */
+    double seconds;               /* for which a frame is shown; 0 for a still picture */
+    kf_blocks blocks;
+} kf_picture;
 
 /* Inflates a whole zlib stream. KF_CORRUPT when it is damaged or exceeds the capacity. */
 kf_status kf_inflate(const uint8_t *bytes, size_t length, uint8_t *output, size_t capacity, size_t *written);

@@ -1,3 +1,5 @@
+import CImageCodecs
+
 /// The colour profile and the metadata that a file states for its pixels.
 struct PictureDescription {
     /// The profile that is embedded, or one of the code points; nil is sRGB.
@@ -16,6 +18,17 @@ struct PictureDescription {
         hdr = embedded == nil && points.isHDR ? points : nil
     }
 
+    /// Describes a picture of libavif or libheif.
+    init(_ format: PixelFormat, _ facts: kf_picture) {
+        let blocks = facts.blocks
+        self.init(
+            format, CodePoints(primaries: Int(facts.primaries), transfer: Int(facts.transfer)),
+            icc: PictureDescription.block(blocks.profile.bytes, blocks.profile.length),
+            metadata: ImageMetadata(
+                exif: PictureDescription.block(blocks.exif.bytes, blocks.exif.length),
+                xmp: PictureDescription.block(blocks.xmp.bytes, blocks.xmp.length)))
+    }
+
     /// Returns the profile of a picture that states code points only; nil is sRGB.
     ///
     /// Code point 2 is unspecified, which counts as sRGB. So does the curve of BT.709 with its own primaries: encoders
@@ -32,6 +45,16 @@ struct PictureDescription {
     /// The bytes that the C code points to.
     static func block(_ bytes: UnsafePointer<UInt8>?, _ length: Int) -> UnsafeRawBufferPointer? {
         bytes.map { UnsafeRawBufferPointer(start: $0, count: length) }
+    }
+}
+
+extension kf_picture {
+    /// - Throws: `unsupported`.
+    func format(of format: ImageFormat) throws(ImagingError) -> PixelFormat {
+        guard let channels = PixelFormat.Channels(rawValue: Int(channels)) else {
+            throw .unsupported(format, feature: "\(self.channels) channels")
+        }
+        return PixelFormat(channels, depth > 8 ? .sixteen : .eight)
     }
 }
 

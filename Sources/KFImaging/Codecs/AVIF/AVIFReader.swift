@@ -14,7 +14,7 @@ struct AVIFReader: ~Copyable {
     private let hasAlpha: Bool
     /// Counts the memory of libavif and dav1d.
     private let library: MemoryReservation
-    private var facts = kf_avif_picture()
+    private var facts = kf_picture()
     private let coded: PixelSize
     private let visible: (x: Range<Int>, y: Range<Int>)
     private let threads: Int
@@ -31,18 +31,16 @@ struct AVIFReader: ~Copyable {
         var bounds = kf_avif_bounds(
             pixels: UInt32(clamping: pixels), side: UInt32(clamping: max(coded.width, coded.height)),
             frames: UInt32(clamping: structure.frames), threads: UInt32(clamping: threads))
-        let file = try structure.changes.applied(to: bytes)
-        let data = (file?.bytes ?? bytes).bindMemory(to: UInt8.self)
-        try handle.check(
-            kf_avif_reader_open(handle.pointer, data.baseAddress, data.count, &bounds), bytes: data.count)
-        let alphaFile = try structure.alphaChanges?.applied(to: bytes)
-        if let data = alphaFile?.bytes.bindMemory(to: UInt8.self) {
+        let files = [try structure.changes.applied(to: bytes), try structure.alphaChanges?.applied(to: bytes)]
+        for (index, file) in [files[0]?.bytes ?? bytes, files[1]?.bytes].compactMap(\.self).enumerated() {
+            let data = file.bindMemory(to: UInt8.self)
             try handle.check(
-                kf_avif_reader_open_alpha(handle.pointer, data.baseAddress, data.count, &bounds), bytes: data.count)
+                kf_avif_reader_open(handle.pointer, data.baseAddress, data.count, &bounds, Int32(index)),
+                bytes: data.count)
         }
         (self.library, self.coded, self.threads) = (library, coded, threads)
         (visible, hasAlpha) = (structure.properties.visible, structure.hasAlpha)
-        files = [file, alphaFile]
+        self.files = files
         self.handle = handle
     }
 
@@ -54,28 +52,19 @@ struct AVIFReader: ~Copyable {
         guard facts.width == coded.width, facts.height == coded.height else {
             throw .corrupt(.avif, reason: "a picture whose size differs from its header")
         }
-        guard let channels = PixelFormat.Channels(rawValue: Int(facts.channels)) else {
-            throw .unsupported(.avif, feature: "\(facts.channels) channels")
-        }
-        guard (channels == .grayAlpha || channels == .rgba) == hasAlpha else {
+        let format = try facts.format(of: .avif)
+        guard format.hasAlpha == hasAlpha else {
             throw .unsupported(.avif, feature: "alpha that libavif reads in another way")
         }
         return Picture(
-            format: PixelFormat(channels, facts.depth > 8 ? .sixteen : .eight),
+            format: format,
             // A day is more than any encoder means, and far from the range of a duration.
             delay: facts.seconds > 0
                 ? .microseconds(Int64(clamping: min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero)
     }
 
     /// Returns the description of the current picture, which libavif repeats with every picture of a file.
-    func description(_ format: PixelFormat) -> PictureDescription {
-        PictureDescription(
-            format, CodePoints(primaries: Int(facts.primaries), transfer: Int(facts.transfer)),
-            icc: PictureDescription.block(facts.icc, facts.icc_length),
-            metadata: ImageMetadata(
-                exif: PictureDescription.block(facts.exif, facts.exif_length),
-                xmp: PictureDescription.block(facts.xmp, facts.xmp_length)))
-    }
+    func description(_ format: PixelFormat) -> PictureDescription { PictureDescription(format, facts) }
 
     /// Reads visible rows of the current picture.
     mutating func read(

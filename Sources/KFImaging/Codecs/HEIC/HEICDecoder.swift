@@ -49,7 +49,7 @@ struct HEICDecoder {
 struct HEICReader: ~Copyable {
     let format: PixelFormat
     private let handle: CodecHandle
-    private let facts: kf_heif_picture
+    private let facts: kf_picture
     private let visible: (x: Range<Int>, y: Range<Int>)
     /// Counts the memory of libheif and libde265.
     private let library: MemoryReservation
@@ -65,7 +65,7 @@ struct HEICReader: ~Copyable {
         let handle = try CodecHandle(kf_heif_reader_create(), .heic, bytes: coded.width * coded.height)
         // The cells of a grid are decoded side by side; libde265 decodes each by one thread of its own.
         let threads = structure.isGrid ? min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 8) : 1
-        var facts = kf_heif_picture()
+        var facts = kf_picture()
         let data = bytes.bindMemory(to: UInt8.self)
         let status = CoderThreads.ended.counting(threads + 1) {
             kf_heif_reader_open(
@@ -79,10 +79,7 @@ struct HEICReader: ~Copyable {
         guard facts.width == coded.width, facts.height == coded.height else {
             throw .corrupt(.heic, reason: "a picture whose size differs from its header")
         }
-        guard let channels = PixelFormat.Channels(rawValue: Int(facts.channels)) else {
-            throw .unsupported(.heic, feature: "\(facts.channels) channels")
-        }
-        let format = PixelFormat(channels, facts.depth > 8 ? .sixteen : .eight)
+        let format = try facts.format(of: .heic)
         guard format.hasAlpha == structure.hasAlpha else {
             throw .unsupported(.heic, feature: "alpha that libheif reads in another way")
         }
@@ -94,14 +91,7 @@ struct HEICReader: ~Copyable {
     /// The size of the visible part.
     var size: PixelSize { PixelSize(width: visible.x.count, height: visible.y.count) }
 
-    var description: PictureDescription {
-        PictureDescription(
-            format, CodePoints(primaries: Int(facts.primaries), transfer: Int(facts.transfer)),
-            icc: PictureDescription.block(facts.icc, facts.icc_length),
-            metadata: ImageMetadata(
-                exif: PictureDescription.block(facts.exif, facts.exif_length),
-                xmp: PictureDescription.block(facts.xmp, facts.xmp_length)))
-    }
+    var description: PictureDescription { PictureDescription(format, facts) }
 
     /// Reads visible rows.
     func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, from y: Int, count: Int) throws(ImagingError) {
