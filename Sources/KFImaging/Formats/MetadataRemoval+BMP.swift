@@ -9,7 +9,7 @@ extension MetadataRemoval {
             try header.checkRows()
             pixels = Array(bytes[header.data...].prefix(header.bytesPerRow * header.size.height))
         // With the end mark.
-        case .runs: pixels = try bytes[header.data..<BMPRuns.end(header)] + [0, 1]
+        case .runs: pixels = try bytes[header.data..<BMPRuns.walk(header).end] + [0, 1]
         case .unsupported: return nil
         }
         let tables = header.palette.start + header.palette.count * header.palette.entrySize

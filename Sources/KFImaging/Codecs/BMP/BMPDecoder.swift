@@ -43,7 +43,7 @@ enum BMPDecoder {
     }
 
     private static func readRuns(_ header: BMPHeader, _ requests: [DecodeOptions]) throws(ImagingError) -> [Bitmap] {
-        let isWhole = try BMPRuns.areWhole(header)
+        let isWhole = try BMPRuns.walk(header).isWhole
         let palette = BMPPalette(header)
         var format: PixelFormat = isWhole ? .rgb : .rgba
         if header.depth <= 8, palette.isGray { format = isWhole ? .gray : .grayAlpha }

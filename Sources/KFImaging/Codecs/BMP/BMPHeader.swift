@@ -158,7 +158,7 @@ extension BMPHeader: FileStructure {
     /// The facts that the headers state. Run lengths tell by walking them whether they skip pixels; damaged ones do.
     var info: ImageInfo {
         var hasAlpha = isIcon || masks[3] != 0
-        if storage == .runs { hasAlpha = (try? BMPRuns.areWhole(self)) != true }
+        if storage == .runs { hasAlpha = (try? BMPRuns.walk(self).isWhole) != true }
         return ImageInfo(
             format: container, stored: size, hasAlpha: hasAlpha, colorModel: depth <= 8 ? .indexed : .rgb,
             bitDepth: bitDepth)
@@ -170,7 +170,7 @@ extension BMPHeader: FileStructure {
         case .rows:
             try checkRows()
             if isIcon { _ = try BMPRows(self) }
-        case .runs: _ = try BMPRuns.areWhole(self)
+        case .runs: _ = try BMPRuns.walk(self)
         case .unsupported: break
         }
         return []

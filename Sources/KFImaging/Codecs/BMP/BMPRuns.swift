@@ -26,16 +26,12 @@ struct BMPRuns {
 
     private var bytes: UnsafeRawBufferPointer { header.bytes }
 
-    /// Walks the runs without painting them. Returns whether they paint every pixel.
+    /// Walks the runs without painting them. Returns whether they paint every pixel, and the offset behind the last one,
+    /// where the end mark may stand.
     ///
     /// - Throws: `truncated` when the bytes end before the end mark and before the last pixel, `corrupt` for a run
     ///   behind the last row.
-    static func areWhole(_ header: BMPHeader) throws(ImagingError) -> Bool { try walk(header).isWhole }
-
-    /// Walks the runs like `areWhole`. Returns the offset behind the last one, where the end mark may stand.
-    static func end(_ header: BMPHeader) throws(ImagingError) -> Int { try walk(header).end }
-
-    private static func walk(_ header: BMPHeader) throws(ImagingError) -> (isWhole: Bool, end: Int) {
+    static func walk(_ header: BMPHeader) throws(ImagingError) -> (isWhole: Bool, end: Int) {
         var runs = BMPRuns(header)
         var pace = Pace()
         let (pixels, overflow) = header.size.width.multipliedReportingOverflow(by: header.size.height)
