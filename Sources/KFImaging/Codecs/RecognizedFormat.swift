@@ -4,7 +4,6 @@
 struct RecognizedFormat: ImageCodec {
     let format: ImageFormat
     let displayName: String
-    let supportsAnimation: Bool
     private let recognizes: @Sendable (UnsafeRawBufferPointer) -> Bool
     private let size: @Sendable (UnsafeRawBufferPointer) -> PixelSize?
 
@@ -12,12 +11,11 @@ struct RecognizedFormat: ImageCodec {
     var isDecodable: Bool { false }
 
     private init(
-        _ format: ImageFormat, _ name: String, isAnimated: Bool = false,
+        _ format: ImageFormat, _ name: String,
         size: @escaping @Sendable (UnsafeRawBufferPointer) -> PixelSize? = { _ in nil },
         _ recognizes: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
     ) {
-        (self.format, displayName, supportsAnimation) = (format, name, isAnimated)
-        (self.size, self.recognizes) = (size, recognizes)
+        (self.format, displayName, self.size, self.recognizes) = (format, name, size, recognizes)
     }
 
     /// A format of another program, whose files are not recognised here.
