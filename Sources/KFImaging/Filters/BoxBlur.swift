@@ -48,7 +48,7 @@ enum BoxBlur {
         }
         for y in band {
             try pull(passes - 1)
-            PixelRow.store(stages[passes - 1].output, to: target.base + y * target.bytesPerRow, target.format, width)
+            PixelRow.store(stages[passes - 1].output, to: target.row(y), target.format, width)
         }
     }
 

@@ -12,16 +12,6 @@ enum PixelRow {
         }
     }
 
-    /// Writes a row, rounded to the nearest value and clamped.
-    static func store<Pixel: SIMD>(
-        _ pixels: UnsafePointer<Pixel>, to row: UnsafeMutableRawPointer, _ format: PixelFormat, _ count: Int
-    ) where Pixel.Scalar == Float {
-        switch format.depth {
-        case .eight: store(pixels, to: row.assumingMemoryBound(to: UInt8.self), format.channels, count)
-        case .sixteen: store(pixels, to: row.assumingMemoryBound(to: UInt16.self), format.channels, count)
-        }
-    }
-
     @inline(__always)
     private static func load<Pixel: SIMD, Sample: FixedWidthInteger & UnsignedInteger & SIMDScalar>(
         _ row: UnsafePointer<Sample>, _ channels: PixelFormat.Channels, into pixels: UnsafeMutablePointer<Pixel>,
@@ -65,20 +55,19 @@ enum PixelRow {
         }
     }
 
-    @inline(__always)
-    private static func store<Pixel: SIMD, Sample: FixedWidthInteger & UnsignedInteger & SIMDScalar>(
-        _ pixels: UnsafePointer<Pixel>, to row: UnsafeMutablePointer<Sample>, _ channels: PixelFormat.Channels,
-        _ count: Int
+    /// Writes a row of 8 bits a sample, rounded to the nearest value and clamped.
+    static func store<Pixel: SIMD>(
+        _ pixels: UnsafePointer<Pixel>, to row: UnsafeMutablePointer<UInt8>, _ format: PixelFormat, _ count: Int
     ) where Pixel.Scalar == Float {
-        let top = Float(Sample.max)
-        switch channels {
+        let top: Float = 255
+        switch format.channels {
         case .gray: for x in 0..<count { row[x] = sample(pixels[x][0], top) }
         case .rgb:
             let pixels = UnsafeRawPointer(pixels).assumingMemoryBound(to: SIMD4<Float>.self)
             let limit = SIMD4(repeating: top)
             // The fourth sample is written where the next pixel follows, which the last pixel lacks.
             for x in 0..<count - 1 {
-                UnsafeMutableRawPointer(row + 3 * x).storeBytes(of: samples(pixels[x], limit), as: SIMD4<Sample>.self)
+                UnsafeMutableRawPointer(row + 3 * x).storeBytes(of: samples(pixels[x], limit), as: SIMD4<UInt8>.self)
             }
             for channel in 0..<3 { row[3 * (count - 1) + channel] = sample(pixels[count - 1][channel], top) }
         case .grayAlpha:
@@ -97,7 +86,7 @@ enum PixelRow {
                 let quotient = top / alpha.replacing(with: top, where: alpha .> top)
                 let factor = quotient.replacing(with: 0, where: alpha .< 0.5)
                 let pixel = pixels[x] * factor.replacing(with: 1, where: alphaLane)
-                UnsafeMutableRawPointer(row + 4 * x).storeBytes(of: samples(pixel, top), as: SIMD4<Sample>.self)
+                UnsafeMutableRawPointer(row + 4 * x).storeBytes(of: samples(pixel, top), as: SIMD4<UInt8>.self)
             }
         }
     }
@@ -108,13 +97,13 @@ enum PixelRow {
 
     /// Adds up weighted rows in a range of pixels, eight at a time so that the sums stay in registers.
     @inline(__always)
-    static func add<Pixel: SIMD>(
-        _ rows: UnsafePointer<UnsafePointer<Pixel>>, _ weights: UnsafeBufferPointer<Float>,
-        into output: UnsafeMutablePointer<Pixel>, _ range: Range<Int>
-    ) where Pixel.Scalar == Float {
+    static func add(
+        _ rows: UnsafePointer<UnsafePointer<SIMD4<Float>>>, _ weights: UnsafeBufferPointer<Float>,
+        into output: UnsafeMutablePointer<SIMD4<Float>>, _ range: Range<Int>
+    ) {
         var x = range.lowerBound
         while x + 8 <= range.upperBound {
-            var (a, b, c, d) = (Pixel.zero, Pixel.zero, Pixel.zero, Pixel.zero)
+            var (a, b, c, d) = (SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero)
             var (e, f, g, h) = (a, b, c, d)
             for index in weights.indices {
                 let (row, weight) = (rows[index] + x, weights[index])
@@ -132,7 +121,7 @@ enum PixelRow {
             x += 8
         }
         while x < range.upperBound {
-            var sum = Pixel.zero
+            var sum = SIMD4<Float>.zero
             for index in weights.indices { sum += rows[index][x] * weights[index] }
             output[x] = sum
             x += 1
@@ -140,15 +129,13 @@ enum PixelRow {
     }
 
     @inline(__always)
-    private static func sample<Sample: FixedWidthInteger & UnsignedInteger>(_ value: Float, _ top: Float) -> Sample {
-        Sample(truncatingIfNeeded: Int32(max(0, min(value, top)) + 0.5))
+    private static func sample(_ value: Float, _ top: Float) -> UInt8 {
+        UInt8(truncatingIfNeeded: Int32(max(0, min(value, top)) + 0.5))
     }
 
     /// Four samples at once, rounded as one is. Processors without SSE4.1 have no instruction for a vector's floor.
     @inline(__always)
-    private static func samples<Sample: FixedWidthInteger & UnsignedInteger & SIMDScalar>(
-        _ values: SIMD4<Float>, _ top: SIMD4<Float>
-    ) -> SIMD4<Sample> {
+    private static func samples(_ values: SIMD4<Float>, _ top: SIMD4<Float>) -> SIMD4<UInt8> {
         let positive = values.replacing(with: 0, where: values .< 0)
         let halved = positive.replacing(with: top, where: positive .> top) + 0.5
         let nearest = halved + whole - whole
