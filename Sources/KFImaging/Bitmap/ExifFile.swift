@@ -58,13 +58,8 @@ private struct TIFF {
         guard isLittle || bytes.holds("MM\0*", at: 0) else { return nil }
     }
 
-    private func short(_ offset: Int) -> Int? {
-        isLittle ? bytes.littleEndian16(at: offset) : bytes.bigEndian16(at: offset)
-    }
-
-    private func long(_ offset: Int) -> Int? {
-        isLittle ? bytes.littleEndian32(at: offset) : bytes.bigEndian32(at: offset)
-    }
+    private func short(_ offset: Int) -> Int? { bytes.tiffNumber(2, at: offset, isLittle: isLittle) }
+    private func long(_ offset: Int) -> Int? { bytes.tiffNumber(4, at: offset, isLittle: isLittle) }
 
     /// The bytes of a whole number of this type; 0 for any other type.
     private static func width(_ type: Int) -> Int {
@@ -92,12 +87,7 @@ private struct TIFF {
         guard width > 0, index < max(1, entry.count),
             let start = width * entry.count <= 4 ? entry.field : long(entry.field)
         else { return nil }
-        let place = start + width * index
-        switch width {
-        case 1: return place < bytes.count ? Int(bytes[place]) : nil
-        case 2: return short(place)
-        default: return long(place)
-        }
+        return bytes.tiffNumber(width, at: start + width * index, isLittle: isLittle)
     }
 
     /// Writes a number in the type of the entry, or as one of 32 bits.

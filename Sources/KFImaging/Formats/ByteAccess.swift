@@ -27,6 +27,21 @@ extension UnsafeRawBufferPointer {
         return Int(UInt32(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
     }
 
+    /// A number of 1, 2, 4 or 8 bytes; nil for one outside of the bytes, and for one that does not fit.
+    func tiffNumber(_ size: Int, at offset: Int, isLittle: Bool) -> Int? {
+        switch size {
+        case 1: return offset >= 0 && offset < count ? Int(self[offset]) : nil
+        case 2: return isLittle ? littleEndian16(at: offset) : bigEndian16(at: offset)
+        case 4: return isLittle ? littleEndian32(at: offset) : bigEndian32(at: offset)
+        default:
+            guard isLittle else { return bigEndian64(at: offset) }
+            guard let low = littleEndian32(at: offset), let high = littleEndian32(at: offset + 4), high < 1 << 31 else {
+                return nil
+            }
+            return high << 32 | low
+        }
+    }
+
     /// The name of a chunk or box at the offset.
     func name(at offset: Int) -> FourCharacters? {
         guard offset >= 0, offset <= count - 4 else { return nil }
@@ -50,6 +65,11 @@ extension UnsafeRawBufferPointer {
         guard offset >= 0, offset <= count else { return false }
         return self[offset...].starts(with: text.utf8)
     }
+}
+
+/// The bytes of a number, the highest first.
+func bigEndian(_ number: Int, _ size: Int) -> [UInt8] {
+    (0..<size).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
 }
 
 /// The four characters that name a chunk or box.

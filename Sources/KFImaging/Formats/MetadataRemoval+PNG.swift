@@ -33,6 +33,6 @@ extension MetadataRemoval {
 
     /// A chunk of its name and its content.
     static func pngChunk(_ named: [UInt8]) -> [UInt8] {
-        bigEndian(named.count - 4) + named + bigEndian(Int(kf_crc32(0, named, named.count)))
+        bigEndian(named.count - 4, 4) + named + bigEndian(Int(kf_crc32(0, named, named.count)), 4)
     }
 }

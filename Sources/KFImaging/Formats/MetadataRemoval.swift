@@ -28,9 +28,5 @@ package enum MetadataRemoval {
         return Array("II*\0".utf8) + [8, 0, 0, 0, 1, 0] + entry + [0, 0, 0, 0]
     }
 
-    static func bigEndian(_ number: Int) -> [UInt8] {
-        withUnsafeBytes(of: UInt32(clamping: number).bigEndian) { Array($0) }
-    }
-
-    static func littleEndian(_ number: Int) -> [UInt8] { bigEndian(number).reversed() }
+    static func littleEndian(_ number: Int) -> [UInt8] { bigEndian(number, 4).reversed() }
 }

@@ -50,10 +50,6 @@ struct AVIFChanges {
         bigEndian(body.count + 8, 4) + UnsafeBufferPointer(start: kind.utf8Start, count: 4) + body
     }
 
-    static func bigEndian(_ value: Int, _ size: Int) -> [UInt8] {
-        (0..<size).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
-    }
-
     private static func word(_ kind: StaticString) -> UInt32 {
         UnsafeRawPointer(kind.utf8Start).loadUnaligned(as: UInt32.self)
     }
@@ -70,9 +66,9 @@ struct AVIFReference {
         let isWide = references.contains { max($0.item, $0.others.max() ?? 0) > 0xFFFF }
         let size = isWide ? 4 : 2
         let boxes = references.flatMap { reference in
-            let counted = AVIFChanges.bigEndian(reference.item, size) + AVIFChanges.bigEndian(reference.others.count, 2)
+            let counted = bigEndian(reference.item, size) + bigEndian(reference.others.count, 2)
             return AVIFChanges.box(
-                reference.kind, counted + reference.others.flatMap { AVIFChanges.bigEndian($0, size) })
+                reference.kind, counted + reference.others.flatMap { bigEndian($0, size) })
         }
         return AVIFChanges.box("iref", [isWide ? 1 : 0, 0, 0, 0] + boxes)
     }

@@ -39,7 +39,6 @@ extension TIFFTags {
     }
 
     private func number(_ value: Int, _ width: Int) -> [UInt8] {
-        let bytes = (0..<width).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
-        return isLittle ? bytes : bytes.reversed()
+        isLittle ? bigEndian(value, width).reversed() : bigEndian(value, width)
     }
 }

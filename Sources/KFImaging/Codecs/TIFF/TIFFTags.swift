@@ -100,20 +100,3 @@ struct TIFFTags {
         return count
     }
 }
-
-extension UnsafeRawBufferPointer {
-    /// Nil for a number outside of the bytes, and for one that does not fit.
-    fileprivate func tiffNumber(_ size: Int, at offset: Int, isLittle: Bool) -> Int? {
-        switch size {
-        case 1: return offset >= 0 && offset < count ? Int(self[offset]) : nil
-        case 2: return isLittle ? littleEndian16(at: offset) : bigEndian16(at: offset)
-        case 4: return isLittle ? littleEndian32(at: offset) : bigEndian32(at: offset)
-        default:
-            guard isLittle else { return bigEndian64(at: offset) }
-            guard let low = littleEndian32(at: offset), let high = littleEndian32(at: offset + 4), high < 1 << 31 else {
-                return nil
-            }
-            return high << 32 | low
-        }
-    }
-}
