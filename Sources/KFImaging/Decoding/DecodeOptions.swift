@@ -90,7 +90,7 @@ struct DecodePlan {
     ///
     /// Decoders reduce a picture by dropping frequencies or by averages. From 1.5 times the target the result is
     /// invisibly close to a full decode (48 dB); from the target itself it is 42 dB.
-    private static func enough(for target: PixelSize) -> PixelSize {
+    static func enough(for target: PixelSize) -> PixelSize {
         PixelSize(width: (target.width * 3 + 1) / 2, height: (target.height * 3 + 1) / 2)
     }
 

@@ -64,11 +64,8 @@ package struct LumaSketch {
     /// The longest side of the picture that is measured.
     private static let side = 256
 
-    /// Returns the decoded size that is enough to measure a picture, for the reason given in `DecodePlan.enough`.
-    package static func enoughToMeasure(_ size: PixelSize) -> PixelSize {
-        let target = measuredSize(size)
-        return PixelSize(width: (target.width * 3 + 1) / 2, height: (target.height * 3 + 1) / 2)
-    }
+    /// Returns the decoded size that is enough to measure a picture.
+    package static func enoughToMeasure(_ size: PixelSize) -> PixelSize { DecodePlan.enough(for: measuredSize(size)) }
 
     private static func measuredSize(_ size: PixelSize) -> PixelSize {
         DownsamplingImageProcessor(width: Double(side), height: Double(side))

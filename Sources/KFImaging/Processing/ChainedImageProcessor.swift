@@ -32,7 +32,7 @@ extension ImageProcessor {
         Self.chain(steps.dropLast(count) + other.steps + steps.suffix(count))
     }
 
-    private static func chain(_ steps: some Sequence<any ImageProcessor>) -> any ImageProcessor {
+    static func chain(_ steps: some Sequence<any ImageProcessor>) -> any ImageProcessor {
         steps.reduce(DefaultImageProcessor()) { chain, step in chain.append(another: step) }
     }
 }

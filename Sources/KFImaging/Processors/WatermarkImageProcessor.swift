@@ -134,8 +134,7 @@ extension ImageProcessor {
     /// The processor without the watermarks whose overlays have not been read.
     package var droppingUnreadWatermarks: any ImageProcessor {
         if missingOverlays.isEmpty { return self }
-        return steps.filter { $0.unreadWatermark == nil }
-            .reduce(DefaultImageProcessor() as any ImageProcessor) { $0.append(another: $1) }
+        return Self.chain(steps.filter { $0.unreadWatermark == nil })
     }
 
     /// The overlays that have to be read before the processor can work and its identifier is known.
