@@ -8,8 +8,14 @@ public enum ImageCodecs {
         BMPCodec(), TIFFCodec(), RecognizedFormat.jpeg2000, ICOCodec(), RecognizedFormat.svg,
     ]
 
-    /// All codecs, once the program has added or turned off one.
-    private static let table = Mutex<[any ImageCodec]>([])
+    private struct Table {
+        var codecs = own
+        /// The formats that are not decoded, whatever their codecs can do.
+        var undecoded: Set<ImageFormat> = []
+    }
+
+    /// What the program has changed.
+    private static let table = Mutex(Table())
     private static let isUsed = Atomic(false)
 
     /// Adds a codec for the whole process, in place of an earlier one of the same format. Call it before the first image
@@ -26,15 +32,15 @@ public enum ImageCodecs {
             throw .codecRefused(format, reason: "kf has its own")
         }
         try table.withLock { table throws(ImagingError) in
-            if table.isEmpty { table = own }
-            if let other = table.first(where: { $0.fileExtension == ending && $0.format != format }) {
+            if let other = table.codecs.first(where: { $0.fileExtension == ending && $0.format != format }) {
                 throw .codecRefused(format, reason: "its file extension '\(ending)' is that of \(other.displayName)")
             }
-            if let index = table.firstIndex(where: { $0.format == format }) {
-                table[index] = codec
+            if let index = table.codecs.firstIndex(where: { $0.format == format }) {
+                table.codecs[index] = codec
             } else {
-                table.append(codec)
+                table.codecs.append(codec)
             }
+            table.undecoded.remove(format)
         }
         isUsed.store(true, ordering: .releasing)
     }
@@ -44,10 +50,7 @@ public enum ImageCodecs {
     /// choice.
     public static func decode(only formats: Set<ImageFormat>) {
         table.withLock { table in
-            if table.isEmpty { table = own }
-            table = table.map { codec in
-                codec.isDecodable && !formats.contains(codec.format) ? UndecodedFormat(codec) : codec
-            }
+            for codec in table.codecs where !formats.contains(codec.format) { table.undecoded.insert(codec.format) }
         }
         isUsed.store(true, ordering: .releasing)
     }
@@ -57,7 +60,13 @@ public enum ImageCodecs {
 
     /// kf's own codecs, each of them or the program's in the place of its format, then those of other formats.
     static var all: [any ImageCodec] {
-        isUsed.load(ordering: .acquiring) ? table.withLock { $0 } : own
+        isUsed.load(ordering: .acquiring) ? table.withLock { $0.codecs } : own
+    }
+
+    /// Whether the process decodes files with this codec.
+    static func decodes(_ codec: any ImageCodec) -> Bool {
+        guard codec.isDecodable, isUsed.load(ordering: .acquiring) else { return codec.isDecodable }
+        return table.withLock { !$0.undecoded.contains(codec.format) }
     }
 
     /// Returns the codec for a file that begins with these bytes; nil for one that is not an image of a known format.
@@ -73,7 +82,7 @@ public enum ImageCodecs {
     /// - Throws: `notAnImage`, and `unsupported` for a format that is only recognised.
     static func decoder(of bytes: UnsafeRawBufferPointer) throws(ImagingError) -> any ImageCodec {
         guard let codec = codec(for: bytes) else { throw .notAnImage(ContentKind.sniff(bytes)) }
-        guard codec.isDecodable else { throw .unsupported(codec.format, feature: "decoding") }
+        guard decodes(codec) else { throw .unsupported(codec.format, feature: "decoding") }
         return codec
     }
 }
@@ -100,7 +109,7 @@ extension ImageFormat: CaseIterable {
     public var displayName: String { codec.displayName }
 
     /// Whether ``ImageDecoder`` can read the format.
-    public var isDecodable: Bool { codec.isDecodable }
+    public var isDecodable: Bool { ImageCodecs.decodes(codec) }
 
     /// Whether ``ImageEncoder`` can write the format.
     public var isEncodable: Bool { codec.isEncodable }
@@ -109,7 +118,7 @@ extension ImageFormat: CaseIterable {
     public var supportsAlpha: Bool { codec.supportsAlpha }
 
     /// Whether ``ImageDecoder`` returns all frames of an animation.
-    public var readsAnimation: Bool { codec.isDecodable && codec.readsAnimation }
+    public var readsAnimation: Bool { isDecodable && codec.readsAnimation }
 
     /// Whether a file that ``ImageEncoder`` writes can have several frames that follow each other.
     public var supportsAnimation: Bool { codec.supportsAnimation }

@@ -23,7 +23,7 @@ package enum ImageProbe {
     package static func measure(_ bytes: UnsafeRawBufferPointer) -> (format: ImageFormat, info: ImageInfo?)? {
         guard let codec = ImageCodecs.codec(for: bytes) else { return nil }
         let info = try? codec.header(bytes)
-        return info == nil && codec.isDecodable ? nil : (codec.format, info)
+        return info == nil && ImageCodecs.decodes(codec) ? nil : (codec.format, info)
     }
 
     /// Reads the header, and finds truncation and gross damage at a fraction of a decode's cost. Returns the facts and
@@ -37,7 +37,7 @@ package enum ImageProbe {
     ) throws(ImagingError) -> (format: ImageFormat, info: ImageInfo?, warnings: [ImageWarning])? {
         guard let codec = ImageCodecs.codec(for: bytes) else { return nil }
         // Bytes that kf does not decode are not refused, whatever their header says.
-        guard codec.isDecodable else { return (codec.format, try? codec.probe(bytes), []) }
+        guard ImageCodecs.decodes(codec) else { return (codec.format, try? codec.probe(bytes), []) }
         do {
             let found = try codec.inspect(bytes, limits: limits, passage: passage)
             return (codec.format, found.info, found.warnings)
