@@ -50,7 +50,7 @@ static void release(void *handle) {
     if (setjmp(reader->error.escape) == 0) jpeg_destroy_decompress(&reader->info);
 }
 
-kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length) {
+kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length, int tolerant) {
     kf_jpeg_reader *reader = kf_handle_create(sizeof *reader, release);
     if (reader == NULL) return NULL;
     reader->info.err = kf_jpeg_error_start(&reader->error, &reader->handle);
@@ -60,6 +60,7 @@ kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length) {
     }
     jpeg_create_decompress(&reader->info);
     reader->info.client_data = reader;
+    reader->error.tolerant = tolerant;
     reader->data = data;
     reader->source.init_source = on_source;
     reader->source.fill_input_buffer = on_fill;
@@ -71,8 +72,6 @@ kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length) {
     reader->info.src = &reader->source;
     return reader;
 }
-
-void kf_jpeg_reader_tolerate(kf_jpeg_reader *reader) { reader->error.tolerant = 1; }
 
 kf_status kf_jpeg_reader_damage(const kf_jpeg_reader *reader) { return reader->error.damage; }
 

@@ -131,10 +131,11 @@ static void release(void *handle) {
     png_destroy_read_struct(&reader->png, &reader->info, NULL);
 }
 
-kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length, const kf_png_frame *frame) {
+kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length, const kf_png_frame *frame, int tolerant) {
     kf_png_reader *reader = kf_handle_create(sizeof *reader, release);
     if (reader == NULL) return NULL;
     reader->data = data;
+    reader->tolerant = tolerant;
     if (frame != NULL) queue_frame(reader, frame);
     else reader->current = (span){data, length};
     reader->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning);
@@ -145,8 +146,6 @@ kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length, const kf
     }
     return reader;
 }
-
-void kf_png_reader_tolerate(kf_png_reader *reader) { reader->tolerant = 1; }
 
 kf_status kf_png_reader_damage(const kf_png_reader *reader) {
     return reader->tolerant && reader->has_all_rows ? reader->status : KF_OK;

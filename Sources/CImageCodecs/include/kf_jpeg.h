@@ -11,13 +11,12 @@ typedef struct {
     uint32_t many_scans;  /* all scans must be absorbed before the rows are read */
 } kf_jpeg_header;
 
-/* The data must outlive the reader. NULL when there is no memory. */
-kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length);
+/* The data must outlive the reader. A tolerant one decodes damaged data as libjpeg does, with grey where it is missing.
+   NULL when there is no memory. */
+kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length, int tolerant);
 /* Replaces the data by a longer prefix of the file, which may be at another address. After the first call, the end of
    the data is KF_SUSPENDED and not an error, until a call states that the data is complete. */
 void kf_jpeg_reader_supply(kf_jpeg_reader *reader, const uint8_t *data, size_t length, int32_t is_all);
-/* Decodes damaged data as libjpeg does, with grey where it is missing. To be called before the header. */
-void kf_jpeg_reader_tolerate(kf_jpeg_reader *reader);
 /* The first fault that was tolerated; KF_OK without one. */
 kf_status kf_jpeg_reader_damage(const kf_jpeg_reader *reader);
 kf_status kf_jpeg_reader_header(kf_jpeg_reader *reader, kf_jpeg_header *header);

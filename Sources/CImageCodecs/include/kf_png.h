@@ -21,10 +21,8 @@ typedef struct {
 } kf_png_frame;
 
 /* Reads the whole file, or one of its frames, which is given out as RGBA of 8 bits. The data must outlive the reader.
-   NULL when there is no memory. */
-kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length, const kf_png_frame *frame);
-/* Uses image data whose checksum is wrong. To be called before the header. */
-void kf_png_reader_tolerate(kf_png_reader *reader);
+   A tolerant reader uses image data whose checksum is wrong. NULL when there is no memory. */
+kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length, const kf_png_frame *frame, int tolerant);
 /* The fault behind the last row that was tolerated; KF_OK without one. */
 kf_status kf_png_reader_damage(const kf_png_reader *reader);
 kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header);

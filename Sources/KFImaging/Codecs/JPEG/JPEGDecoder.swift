@@ -95,8 +95,8 @@ struct JPEGReader: ~Copyable {
     /// With `areGrowing`, bytes are still arriving: the header is not read yet, and `supply` hands over more bytes.
     init(_ bytes: UnsafeRawBufferPointer, areGrowing: Bool = false) throws(ImagingError) {
         let data = bytes.bindMemory(to: UInt8.self)
-        let handle = try CodecHandle(kf_jpeg_reader_create(data.baseAddress, data.count), .jpeg)
-        if Tolerance.isInForce { kf_jpeg_reader_tolerate(handle.pointer) }
+        let handle = try CodecHandle(
+            kf_jpeg_reader_create(data.baseAddress, data.count, Tolerance.isInForce ? 1 : 0), .jpeg)
         if !areGrowing { try handle.check(kf_jpeg_reader_header(handle.pointer, &header)) }
         self.handle = handle
     }

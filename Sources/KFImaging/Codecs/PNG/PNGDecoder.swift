@@ -90,9 +90,9 @@ struct PNGReader: ~Copyable {
     init(_ bytes: UnsafeRawBufferPointer, frame: UnsafePointer<kf_png_frame>? = nil) throws(ImagingError) {
         let data = bytes.bindMemory(to: UInt8.self)
         let handle = try CodecHandle(
-            kf_png_reader_create(data.baseAddress, data.count, frame), .png, bytes: data.count)
+            kf_png_reader_create(data.baseAddress, data.count, frame, Tolerance.isInForce ? 1 : 0), .png,
+            bytes: data.count)
         var header = kf_png_header()
-        if Tolerance.isInForce { kf_png_reader_tolerate(handle.pointer) }
         try handle.check(kf_png_reader_header(handle.pointer, &header))
         guard let channels = PixelFormat.Channels(rawValue: Int(header.channels)),
             let depth = PixelFormat.Depth(rawValue: Int(header.depth))
