@@ -113,32 +113,5 @@ extension EndToEnd {
             let wrong = try await kf.run("fetch", path, "--check", "half")
             #expect(wrong.status == 2 && wrong.errors.contains("structure"), "\(wrong)")
         }
-
-        @Test(
-            "A full check refuses the broken files that cannot be decoded",
-            .enabled(if: Corpora.has("fuzz-seeds"), Comment(rawValue: Corpora.absence)))
-        func seeds() async throws {
-            let files = ["fuzz-seeds", "png-broken", "jpeg-corrupt"].flatMap(Corpora.files).map(\.path)
-            func stored(_ list: [String], _ cache: String, _ options: String...) async throws -> [String: String] {
-                try kf.home.write("list", list.joined(separator: "\n"))
-                let result = try await kf.run(
-                    ["prefetch", "list", "--allow-local", "--json", "--cache-dir", kf.home.path(cache).path] + options,
-                    timeout: .seconds(300))
-                var checks: [String: String] = [:]
-                for object in try result.objects() where object["error"] is NSNull {
-                    guard let source = object["source"] as? String else { continue }
-                    checks[source] = object["check"] as? String ?? "null"
-                }
-                return checks
-            }
-            let plain = try await stored(files, "plain")
-            let full = try await stored(files, "full", "--check", "full")
-            #expect(Set(full.keys).isSubset(of: plain.keys))
-            #expect(plain.count - full.count >= 10, "\(plain.count) stored without, \(full.count) with the full check")
-            let decoded = full.filter { $0.value == "full" }.map(\.key)
-            #expect(decoded.count > 50)
-            let flipped = try await stored(decoded, "flipped", "-p", "flip:h", "-f", "png")
-            #expect(Set(decoded).subtracting(flipped.keys) == [])
-        }
     }
 }

@@ -44,6 +44,7 @@ extension EndToEnd {
             #expect(quiet.output == "" && quiet.errorLines.count == 1, "\(quiet)")
             let remote = ["--remote", server.url("/remote"), "--remote-write", "--remote-dropped", "dropped.txt"]
             #expect(try await kf.run(["prefetch", "list.txt", "--dry-run"] + remote).status == 0)
+            #expect(server.requests.count == asked)
             for name in ["failed.txt", "out", "dropped.txt"] {
                 #expect(!FileManager.default.fileExists(atPath: kf.home.path(name).path))
             }

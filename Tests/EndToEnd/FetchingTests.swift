@@ -112,20 +112,5 @@ extension EndToEnd {
             #expect(result.status == 0 && result.printedPath.hasPrefix(elsewhere + "/"), "\(result)")
             #expect(kf.cachedObjects() == [])
         }
-
-        @Test("The cache directory is private, and its objects are read-only")
-        func directoryModes() async throws {
-            let result = try await kf.run("fetch", server.url("png/grey.png"))
-            #expect(try mode(kf.cacheDirectory.path) == 0o700)
-            #expect(try mode(result.printedPath) == 0o444)
-            let tag = try String(contentsOf: kf.cacheDirectory.appendingPathComponent("CACHEDIR.TAG"), encoding: .utf8)
-            #expect(tag.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55"))
-        }
-
-        private func mode(_ path: String) throws -> mode_t {
-            var status = stat()
-            try #require(stat(path, &status) == 0, "\(path)")
-            return status.st_mode & 0o7777
-        }
     }
 }

@@ -43,17 +43,5 @@ extension EndToEnd {
                 #expect(named.status == 0 && named.errors.contains("\(output) has the bytes of PNG"), "\(named)")
             }
         }
-
-        @Test("A JPEG inside a BMP is stored but not decoded")
-        func embedded() async throws {
-            var bytes = try FixturesDirectory.named("bmp/rgb.bmp").data
-            bytes[28] = 0
-            bytes[30] = 4
-            try kf.home.write("a.bmp", bytes)
-            let stored = try await kf.run("fetch", "--json", "--check", "full", "a.bmp")
-            #expect(try stored.status == 0 && stored.objects().first?["check"] as? String == "structure", "\(stored)")
-            let refused = try await kf.run("fetch", "-p", "resize:8x8", "a.bmp")
-            #expect(refused.status == 1 && refused.errors.contains("an embedded JPEG is not supported"), "\(refused)")
-        }
     }
 }

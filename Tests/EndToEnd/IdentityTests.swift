@@ -78,34 +78,6 @@ extension EndToEnd {
             #expect(isPublic)
         }
 
-        @Test("An alternative on another origin gets no credentials")
-        func alternatives() async throws {
-            let image = anybody
-            let other = try FaultServer { _ in [.reply(body: image)] }
-            let first = try FaultServer { request in
-                request.path.hasPrefix("/good") ? [.reply(body: image)] : [.reply("404 Not Found")]
-            }
-            let secrets = [
-                "-u", "ann:word", "-H", "Cookie: secret", "-H", "X-Api-Key: secret", "-H", "Accept: image/png",
-            ]
-            let fetch = try await kf.run(
-                ["fetch", first.url("/a.png"), "--alternative", other.url("/b.png")] + secrets)
-            #expect(fetch.status == 0, "\(fetch)")
-            let list = try await kf.run(
-                ["prefetch", "-", "--alternative", other.url("/c.png")] + secrets,
-                input: Data("\(first.url("/1.png"))\n".utf8))
-            #expect(list.status == 0, "\(list)")
-            #expect(other.requests.count == 2 && first.requests.count == 2)
-            for request in other.requests {
-                for name in ["Authorization", "Cookie", "X-Api-Key"] { #expect(request.header(name) == nil) }
-                #expect(request.header("Accept") == "image/png")
-            }
-            for request in first.requests { #expect(request.header("Cookie") == "secret") }
-            _ = try await kf.run(["fetch", first.url("/d.png"), "--alternative", first.url("/good.png")] + secrets)
-            #expect(first.requests.last?.path == "/good.png")
-            #expect(first.requests.last?.header("X-Api-Key") == "secret")
-        }
-
         @Test("Passwords in .netrc need --netrc and stay with their hosts")
         func netrc() async throws {
             let image = anybody

@@ -110,26 +110,6 @@ extension EndToEnd {
             }
         }
 
-        @Test("Offline mode and refreshes do not ask a remote")
-        func choices() async throws {
-            let (origin, remote) = (try Origin(), try RemoteFaultServer())
-            let url = remote.url("/base")
-            let cached = try await machine().run("fetch", origin.url, "--remote", url, "--only-from-cache")
-            #expect(cached.status == 1 && cached.errors.contains("[3006]") && remote.requests.count == 1, "\(cached)")
-            _ = try await fetch(origin.url, "--remote", url, "--remote-write")
-            #expect(try await fetch(origin.url, "--remote", url, "--only-from-cache").status == "remote")
-            let before = remote.requests.count
-            let offline = try await machine().run("fetch", origin.url, "--remote", url, "--offline")
-            #expect(offline.status == 1, "\(offline)")
-            for option in ["--force-refresh", "--revalidate"] {
-                #expect(try await fetch(origin.url, "--remote", url, option).status == "fetched")
-            }
-            let dry = try await machine().run(
-                ["prefetch", "--dry-run", "--remote", url, "-"], input: Data("\(origin.url)\n".utf8))
-            #expect(dry.output.contains("missing"), "\(dry)")
-            #expect(remote.requests.count == before)
-        }
-
         // MARK: Reports
 
         @Test("The command explain shows what each remote has")

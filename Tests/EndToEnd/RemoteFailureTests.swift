@@ -197,28 +197,6 @@ extension EndToEnd {
             }
         }
 
-        @Test("Cached images need no request to the remote")
-        func unneeded() async throws {
-            let fleet = try RemoteFleet()
-            let remote = try RemoteFaultServer()
-            let kf = try fleet.machine()
-            _ = try await fleet.prefetch(by: kf, [])
-            let outcome = try await fleet.prefetch(by: kf, "--remote", remote.url("/base"), "--remote-required")
-            #expect(outcome.result.status == 0 && remote.accepted == 0, "\(outcome.result)")
-        }
-
-        @Test("A failing remote is skipped for the next one")
-        func second() async throws {
-            let fleet = try RemoteFleet()
-            let bad = try RemoteFaultServer(.init(.status(500)))
-            let good = try RemoteFaultServer()
-            try await fleet.warm(good)
-            let outcome = try await fleet.prefetch(
-                by: fleet.machine(), "--remote", bad.url("/base"), "--remote", good.url("/base"))
-            fleet.expectAll(outcome)
-            #expect(outcome.ways == ["remote": fleet.count] && outcome.asked == 0, "\(outcome)")
-        }
-
         // MARK: Writing
 
         @Test("A remote that denies writing is still read", arguments: RemoteFailure.unwritable)
