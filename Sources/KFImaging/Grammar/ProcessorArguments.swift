@@ -53,7 +53,7 @@ package struct ProcessorArguments {
     /// Returns what `parse` makes of an argument; `standard` when the argument is absent.
     ///
     /// `example` completes the message about a missing argument, and `form` the one about a text that is refused.
-    private func value<Value>(
+    package func value<Value>(
         _ key: String, default standard: Value? = nil, missing example: @autoclosure () -> String = "",
         mustBe form: @autoclosure () -> String, _ parse: (String) -> Value?
     ) throws(ImagingError) -> Value {

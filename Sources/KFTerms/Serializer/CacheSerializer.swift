@@ -210,25 +210,22 @@ public struct ProcessingChain: Sendable {
             }
             options.qualities[format] = quality
         }
-        if arguments.text("quality") != nil {
-            options.quality = Int(clamping: try arguments.number("quality", in: 1...100, default: 85))
+        func whole(_ key: String, in range: ClosedRange<Double>, _ usual: Int = 0) throws(ImagingError) -> Int {
+            Int(clamping: try arguments.number(key, in: range, default: Double(usual)))
         }
-        options.compressionLevel = Int(
-            clamping: try arguments.number("level", in: 0...9, default: Double(encoding.compressionLevel)))
-        options.effort = Int(clamping: try arguments.number("effort", in: 0...6, default: Double(encoding.effort)))
-        options.speed = Int(clamping: try arguments.number("speed", in: 0...10, default: Double(encoding.speed)))
-        if let text = arguments.text("background") {
-            guard let color = Color(text), color.alpha == 255 else {
-                throw arguments.fail("background is '\(text)', but must be a colour such as '#336699' or 'white'")
-            }
+        if arguments.text("quality") != nil { options.quality = try whole("quality", in: 1...100) }
+        options.compressionLevel = try whole("level", in: 0...9, encoding.compressionLevel)
+        options.effort = try whole("effort", in: 0...6, encoding.effort)
+        options.speed = try whole("speed", in: 0...10, encoding.speed)
+        if arguments.text("background") != nil {
+            let color: Color = try arguments.value(
+                "background", mustBe: "a colour such as '#336699' or 'white'"
+            ) { Color($0).flatMap { $0.alpha == 255 ? $0 : nil } }
             options.background = color
         }
-        if let text = arguments.text("chroma") {
-            guard let chroma = EncodeOptions.ChromaSubsampling(rawValue: text) else {
-                throw arguments.fail("chroma is '\(text)', but must be 4:2:0 or 4:4:4")
-            }
-            options.chromaSubsampling = chroma
-        }
+        options.chromaSubsampling = try arguments.value(
+            "chroma", default: encoding.chromaSubsampling, mustBe: "4:2:0 or 4:4:4"
+        ) { EncodeOptions.ChromaSubsampling(rawValue: $0) }
         func flag(_ key: String, _ usual: Bool) throws(ImagingError) -> Bool {
             try arguments.number(key, in: 0...1, default: usual ? 1 : 0) > 0
         }
@@ -237,17 +234,13 @@ public struct ProcessingChain: Sendable {
         options.convertsToSRGB = try flag("srgb", encoding.convertsToSRGB)
         options.keepsMetadata = try flag("metadata", encoding.keepsMetadata)
         options.stripsMetadata = try flag("strip", encoding.stripsMetadata)
-        switch arguments.text("transparent") {
-        case nil: break
-        case "png": options.transparentFormat = .png
-        case let text?: throw arguments.fail("transparent is '\(text)', but must be png")
+        if arguments.text("transparent") != nil {
+            let format: ImageFormat = try arguments.value("transparent", mustBe: "png") { $0 == "png" ? .png : nil }
+            options.transparentFormat = format
         }
-        switch arguments.text("undecoded") {
-        case nil: break
-        case "copy": options.copiesUndecoded = true
-        case "fail": options.copiesUndecoded = false
-        case let text?: throw arguments.fail("undecoded is '\(text)', but must be copy or fail")
-        }
+        options.copiesUndecoded = try arguments.value(
+            "undecoded", default: encoding.copiesUndecoded, mustBe: "copy or fail"
+        ) { ["copy": true, "fail": false][$0] }
         if options.keepsMetadata, options.stripsMetadata {
             throw arguments.fail("metadata=1 and strip=1 contradict each other")
         }
