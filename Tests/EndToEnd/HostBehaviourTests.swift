@@ -82,7 +82,7 @@ extension EndToEnd {
             #expect(item.httpStatus == Int(status) && item.attempts == 1 && server.requests.count == 1, "\(item)")
         }
 
-        @Test("A stale image that may serve does not wait for a limit")
+        @Test("A stale image that may serve does not wait long for a limit")
         func stale() async throws {
             let isLimited = Mutex(false)
             let server = try FaultServer { [png] _ in

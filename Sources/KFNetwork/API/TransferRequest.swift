@@ -66,11 +66,11 @@ package struct TransferRequest: Sendable {
 
     /// What a transfer does when its host refuses a request for a limit: with status 429, or 503 with a time to wait. That
     /// needs the hook `retryAfter`.
-    package enum LimitHandling: Sendable {
+    package enum LimitHandling: Sendable, Equatable {
         /// It ends with the refusal.
         case end
-        /// It rests and goes on. All of its rests together take at most five minutes.
-        case outwait
+        /// It rests and goes on. All of its rests together take at most this long, and at most five minutes.
+        case outwait(most: Duration)
         /// It ends with the refusal, and does not wait for a host that rests.
         case avoid
     }

@@ -26,8 +26,9 @@ extension TransferLoop {
     /// Lets a transfer whose request was refused for a limit rest until its host may be asked again. Returns false if it
     /// ends with that refusal.
     func outwaits(_ transfer: Transfer, asked span: Duration?) -> Bool {
-        guard transfer.request.limits == .outwait, !isDraining, let host = transfer.host,
-            !host.state.isBarren(now: notes.now), let span = transfer.limited(until: host.state.rest, asked: span)
+        guard case .outwait(let most) = transfer.request.limits, !isDraining, let host = transfer.host,
+            !host.state.isBarren(now: notes.now),
+            let span = transfer.limited(until: host.state.rest, asked: span, most)
         else { return false }
         transfer.request.gate?.leave()
         rests.insert(transfer.ticket.id, until: notes.now + span)

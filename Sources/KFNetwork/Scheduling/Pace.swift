@@ -117,11 +117,12 @@ struct LimitedRests {
     /// one would end after `limit`. After its second refusal it rests for a time of its own: one URL that is always refused
     /// must not slow its host.
     mutating func add(
-        until end: MonotonicTime, asked: Duration?, now: MonotonicTime, before limit: MonotonicTime = .distantFuture
+        until end: MonotonicTime, asked: Duration?, now: MonotonicTime, before limit: MonotonicTime = .distantFuture,
+        _ most: Duration = HostState.longestRest
     ) -> Duration? {
         let own = count == 0 ? .zero : HostState.plainRest * (1 << min(count - 1, HostState.plainDoublings))
         let span = max(own, asked ?? .zero, end > now ? now.span(to: end) : .zero)
-        guard sum + span <= HostState.longestRest, now + span <= limit else { return nil }
+        guard sum + span <= min(most, HostState.longestRest), now + span <= limit else { return nil }
         count += 1
         sum += span
         return span

@@ -99,7 +99,7 @@ extension ImageDownload {
             from: job.downloader, for: retrieval,
             // The validators of the source mean nothing to a mirror.
             condition: mirror == nil || condition?.place != nil ? condition : nil, isForMirror: mirror != nil,
-            isRetry: isRetry, limits: mirror != nil ? .avoid : asking.outwaitsLimits(retrieval) ? .outwait : .end,
+            isRetry: isRetry, limits: mirror == nil ? asking.limits(retrieval) : .avoid,
             commits: asking.commits, moment: asking.moment, tap: retrieval.tap)
     }
 }

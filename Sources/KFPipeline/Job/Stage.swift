@@ -1,4 +1,5 @@
 import KFImaging
+import KFNetwork
 import KFStorage
 import KFTerms
 
@@ -63,11 +64,14 @@ package struct Asking: Sendable {
         return retrieval.condition(of: stale.entry)
     }
 
-    /// Whether the request waits for a host that refuses it for a limit: no stale image can serve.
-    func outwaitsLimits(_ retrieval: Retrieval) -> Bool {
-        retrieval.options.retryStrategy != nil
-            && !(stale.map { retrieval.mayServeStale($0.entry, now: retrieval.now) } ?? false)
+    /// What the request does when the host refuses it for a limit. Where a stale image may serve, it does not wait long.
+    func limits(_ retrieval: Retrieval) -> TransferRequest.LimitHandling {
+        if retrieval.options.retryStrategy == nil { return .end }
+        let mayServe = stale.map { retrieval.mayServeStale($0.entry, now: retrieval.now) } ?? false
+        return .outwait(most: mayServe ? Self.shortWait : .seconds(300))
     }
+
+    private static let shortWait = Duration.seconds(5)
 }
 
 extension Asking {
