@@ -16,10 +16,10 @@ extension DiskStorage {
         var first = 0
         while first < keys.count {
             let page = first..<min(keys.count, first + Self.lookUpPage)
+            let order = page.sorted { keys[$0].id < keys[$1].id }
             try read { connection throws(StorageError) in
                 try connection.reading { () throws(StorageError) in
-                    for index in page.sorted(by: { keys[$0].id < keys[$1].id }) {
-                        guard let known = try connection.entry(keys[index], withTexts: withTexts) else { continue }
+                    try connection.entries(keys, order, withTexts: withTexts) { index, known in
                         let entry = current(known, at: now)
                         found[index] = entry.isExpired(at: now) ? .unusable : .fresh(entry)
                     }

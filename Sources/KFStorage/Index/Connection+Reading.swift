@@ -13,9 +13,23 @@ extension Connection {
 
     private static let places = "WHERE e.id BETWEEN ?1 AND ?1 + 3"
     private static let entryByPlace = entryQuery(Connection.places)
-    private static let entryWithoutTexts = Query(
-        entrySQL(Connection.places, columns: Connection.columns(texts: "NULL, NULL, NULL, NULL")))
+    private static let noTexts = columns(texts: "NULL, NULL, NULL, NULL")
+    private static let entryWithoutTexts = Query(entrySQL(Connection.places, columns: noTexts))
+    /// The number of keys that one statement looks up. Each costs a key's look-up to prepare.
+    private static let run = 16
+    private static let entries = runQuery(columns)
+    private static let entriesWithoutTexts = runQuery(noTexts)
     private static let entriesByParent = entryQuery("WHERE e.parent = ?1 AND e.key = ?2")
+
+    private static func runQuery(_ columns: String) -> Query {
+        let keys = (0..<run).map { "(?, \($0))" }.joined(separator: ", ")
+        return Query(
+            """
+            SELECT \(columns), k.column2 FROM (VALUES \(keys)) k CROSS JOIN entries e
+            ON e.id BETWEEN k.column1 AND k.column1 + 3
+            CROSS JOIN times t ON t.id = e.id CROSS JOIN objects o ON o.id = e.object
+            """)
+    }
 
     private static func entryQuery(_ condition: String) -> Query { Query(entrySQL(condition)) }
 
@@ -34,10 +48,35 @@ extension Connection {
         key.id.bind(to: statement, at: 1)
         // At most one of the rows has the key, most often the first. An unusable row counts as missing.
         while try statement.step() {
-            guard statement.equals(1, key.key), statement.equals(2, key.identifier) else { continue }
-            if let entry = Self.entry(statement, key: key) { return entry }
+            if let entry = Self.entry(statement, ifOf: key) { return entry }
         }
         return nil
+    }
+
+    private static func entry(_ row: Statement, ifOf key: EntryKey) -> Entry? {
+        row.equals(1, key.key) && row.equals(2, key.identifier) ? entry(row, key: key) : nil
+    }
+
+    /// Calls `found` with the entry of each key that has one, even if it is expired, and with the key's index. `order` has the
+    /// indexes of the keys by their ids: neighbours are on the same pages.
+    func entries(
+        _ keys: [EntryKey], _ order: [Int], withTexts: Bool, _ found: (Int, Entry) -> Void
+    ) throws(StorageError) {
+        var first = 0
+        // A statement of many keys costs a third less a key, once it is prepared.
+        while order.count - first >= Self.run {
+            let statement = try statement(withTexts ? Self.entries : Self.entriesWithoutTexts)
+            defer { statement.reset() }
+            for number in 0..<Self.run { keys[order[first + number]].id.bind(to: statement, at: Int32(number + 1)) }
+            while try statement.step() {
+                let index = order[first + Int(clamping: statement.int64(21))]
+                if let entry = Self.entry(statement, ifOf: keys[index]) { found(index, entry) }
+            }
+            first += Self.run
+        }
+        for index in order[first...] {
+            if let entry = try entry(keys[index], withTexts: withTexts) { found(index, entry) }
+        }
     }
 
     /// Returns the entries of a source: its original and everything made from it.

@@ -148,6 +148,10 @@ final class DiskStorageTests: DiskSuite {
         #expect(try #require(try storage.entry(for: EntryKey(key: "k"))).row == place + 1)
         try await storage.put("mine again", "k")
         #expect(try storage.freshEntries(for: [EntryKey(key: "k")])[0]?.row == place + 1)
+        // One statement looks up 16 keys.
+        let many = (0..<40).map { EntryKey(key: $0 % 3 == 0 ? "\($0)" : "k") }
+        let rows = try storage.freshEntries(for: many).map { $0?.row }
+        #expect(rows == many.map { $0.key == "k" ? place + 1 : nil })
         #expect(try storage.text("k") == "mine again")
         #expect(try storage.totals().entries == 2)
     }
@@ -192,7 +196,7 @@ final class DiskStorageTests: DiskSuite {
                 $0.extending = .none
             })
         guard case .fresh(let whole)? = try storage.lookUp([key]).first,
-            case .fresh(let plain)? = try storage.lookUp([key], withTexts: false).first
+            case .fresh(let plain)? = try storage.lookUp(Array(repeating: key, count: 16), withTexts: false).last
         else {
             Issue.record("the entry is not found")
             return
