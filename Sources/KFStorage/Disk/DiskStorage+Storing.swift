@@ -33,9 +33,7 @@ extension DiskStorage {
             digest: digest, fileExtension: ObjectExtension(naming: facts.fileExtension), size: Int64(bytes.count),
             modified: 0)
         let session = session
-        if !session.isReadOnly, !facts.rewrites, let status = session.directory.objects.status(of: object),
-            Int64(status.st_size) == object.size
-        {
+        if !session.isReadOnly, !facts.rewrites, session.directory.objects.isThere(object) {
             return .put(Store.Put(bytes, digest, key, facts))
         }
         let evictions = evictionCount

@@ -228,15 +228,17 @@ extension DiskStorage {
     /// Returns whether the file of an entry has the size and the modification time that the index records. If they
     /// differ, or if `verifies` is set, hashes its bytes instead. Removes a damaged entry, as `open` does.
     package func isWhole(_ entry: Entry) -> Bool {
-        looksWhole(entry) || hashesRight(entry)
+        !configuration.verifies && session.directory.objects.isWhole(entry.object) || hashesRight(entry)
     }
 
     /// Marks fresh entries as unusable when their files are damaged or missing. Checking size and time is one system
     /// call an entry; doubtful files are hashed on all processors.
     func keepWhole(_ entries: inout [IndexedEntry]) {
         var doubtful: [(index: Int, entry: Entry)] = []
-        for (index, entry) in entries.enumerated() {
-            if case .fresh(let entry) = entry, !looksWhole(entry) { doubtful.append((index, entry)) }
+        let objects = session.directory.objects
+        for index in entries.indices {
+            guard case .fresh(let entry) = entries[index] else { continue }
+            if configuration.verifies || !objects.isWhole(entry.object) { doubtful.append((index, entry)) }
         }
         if doubtful.isEmpty { return }
         let suspects = doubtful
@@ -246,10 +248,6 @@ extension DiskStorage {
             if !hashesRight(entry) { broken.withLock { $0.append(index) } }
         }
         for index in broken.withLock({ $0 }) { entries[index] = .unusable }
-    }
-
-    private func looksWhole(_ entry: Entry) -> Bool {
-        !configuration.verifies && session.directory.objects.isWhole(entry.object)
     }
 
     /// Hashes an entry's file. A file that cannot be read counts as missing.

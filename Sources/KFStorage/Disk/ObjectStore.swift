@@ -155,18 +155,20 @@ package struct ObjectStore: Sendable {
 
     // MARK: Looking and verifying
 
-    /// Returns the status of an object's path, without following it; nil when there is nothing.
-    func status(of object: StoredObject) -> stat? {
-        guard bestEffort({ try checkFolder(of: object) }) != nil else { return nil }
-        var status = stat()
-        let result = object.withFile { fstatat(directory.version.raw, $0, &status, AT_SYMLINK_NOFOLLOW) }
-        return result == 0 ? status : nil
-    }
-
     /// Whether an object's file has the size and the modification time that the index records.
     func isWhole(_ object: StoredObject) -> Bool {
-        guard let status = status(of: object) else { return false }
-        return status.isRegularFile && Int64(status.st_size) == object.size && status.modified == object.modified
+        isThere(object) { $0.pointee.isRegularFile && $0.pointee.modified == object.modified }
+    }
+
+    /// Whether an object's path, which is not followed, is one of its size, and fits.
+    func isThere(_ object: StoredObject, _ fits: (UnsafePointer<stat>) -> Bool = { _ in true }) -> Bool {
+        guard bestEffort({ try checkFolder(of: object) }) != nil else { return false }
+        // A status that is set and returned is 144 bytes that are written five times.
+        return withUnsafeTemporaryAllocation(of: stat.self, capacity: 1) { buffer in
+            let status = buffer.baseAddress!
+            let result = object.withFile { fstatat(directory.version.raw, $0, status, AT_SYMLINK_NOFOLLOW) }
+            return result == 0 && Int64(status.pointee.st_size) == object.size && fits(status)
+        }
     }
 
     /// Returns the name of one of the 256 folders: two hexadecimal digits.
