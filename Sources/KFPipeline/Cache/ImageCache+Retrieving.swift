@@ -102,7 +102,7 @@ extension ImageCache {
     /// `waits` when the cache is closed.
     package func noteHit(_ found: FoundFile, waits: Bool = false) {
         guard found.isFresh, !found.isBorrowed, let storage = alreadyOpen else { return }
-        storage.noteHit(found.entry, extending: nil)
+        storage.noteHits([found.entry], extending: nil)
         if !waits { storage.writeReadsSoon() }
     }
 
@@ -162,15 +162,19 @@ extension ImageCache {
             let commits = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
                 let commits = storage.commitsOfOthers
                 let targets = try storage.lookUp(retrievals.map { $0.target }, withTexts: withTexts)
-                for (index, found) in targets.enumerated() {
-                    switch found {
-                    case .absent: seen[index] = .absent(.unknown)
+                let directory = storage.directory
+                var hits: [Entry] = []
+                hits.reserveCapacity(targets.count)
+                for index in targets.indices {
+                    switch targets[index] {
+                    case .absent: break
                     case .fresh(let entry) where accepts(index, entry):
-                        storage.noteHit(entry, extending: ExpirationExtending.none)
-                        seen[index] = .fresh(StoredFile(entry, in: storage))
+                        hits.append(entry)
+                        seen[index] = .fresh(StoredFile(entry, in: directory))
                     case .fresh, .unusable: seen[index] = .unusable
                     }
                 }
+                storage.noteHits(hits, extending: ExpirationExtending.none)
                 storage.writeReadsSoon()
                 let derived = retrievals.indices.filter { index in
                     seen[index].isAbsent && retrievals[index].original != retrievals[index].target

@@ -55,10 +55,11 @@ extension ImageCache {
             return Turn.run { turn in for order in orders { order.end(.success(nil), &turn) } }
         }
         storage.store(orders.map(\.change), groups: groups, urgent: urgent) { outcomes in
+            let directory = storage.directory
             Turn.run { turn in
                 for (order, outcome) in zip(orders, outcomes) {
                     switch outcome {
-                    case .success(let entry): order.end(.success(entry.map { StoredFile($0, in: storage) }), &turn)
+                    case .success(let entry): order.end(.success(entry.map { StoredFile($0, in: directory) }), &turn)
                     case .failure(let error): order.end(.failure(KingfisherError(writing: error)), &turn)
                     }
                 }

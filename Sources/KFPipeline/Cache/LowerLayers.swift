@@ -51,7 +51,7 @@ final class DirectoryLayer: LowerLayer {
     func lookUp(_ keys: [EntryKey]) -> [StoredFile?] {
         let found = read { storage throws(StorageError) -> [StoredFile?]? in
             try storage.lookUp(keys).map { found in
-                if case .fresh(let entry) = found { StoredFile(entry, in: storage) } else { nil }
+                if case .fresh(let entry) = found { StoredFile(entry, in: storage.directory) } else { nil }
             }
         }
         return found ?? [StoredFile?](repeating: nil, count: keys.count)

@@ -59,7 +59,7 @@ package struct RemotePush: Sendable {
     ) -> RemoteUpload {
         var terms = terms
         terms.push = (isDryRun, now, ended)
-        return RemoteUpload(RemoteEntry(entry), StoredFile(entry, in: storage), terms, to: uploads)
+        return RemoteUpload(RemoteEntry(entry), StoredFile(entry, in: storage.directory), terms, to: uploads)
     }
 
     /// Returns the outcome of an upload. An image that has left the cache meanwhile is no failure.

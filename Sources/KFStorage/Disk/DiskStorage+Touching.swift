@@ -2,20 +2,23 @@ import Dispatch
 
 /// The changes that reads make: access times, expiries and counts.
 extension DiskStorage {
-    /// Records a hit: the entry's access time becomes now, and its policy (or `extending`) sets the new expiry.
-    package func noteHit(_ entry: Entry, extending: ExpirationExtending?) {
-        let now = now()
-        let extending = extending ?? entry.extending
-        own.withLock { $0.use(row: entry.row) }
+    /// Records hits: the entries' access time becomes now, and their policies (or `extending`) set the new expiries.
+    package func noteHits(_ entries: [Entry], extending: ExpirationExtending?) {
+        let (now, isReadOnly) = (now(), isReadOnly)
+        own.withLock { own in for entry in entries { own.use(row: entry.row) } }
         reads.withLock { log in
-            log.counts.hits += 1
+            log.counts.hits += Int64(entries.count)
             // A read-only cache never writes touches.
             if isReadOnly { return }
-            guard now.since(entry.accessed) >= entry.touchInterval else {
-                return log.addUse(row: entry.row, at: now)
+            for entry in entries {
+                guard now.since(entry.accessed) >= entry.touchInterval else {
+                    log.addUse(row: entry.row, at: now)
+                    continue
+                }
+                let expires = (extending ?? entry.extending).expiry(
+                    after: now, timeToLive: entry.timeToLive, current: entry.expires)
+                log.add(Touch(created: entry.created, accessed: now, expires: expires), row: entry.row)
             }
-            let expires = extending.expiry(after: now, timeToLive: entry.timeToLive, current: entry.expires)
-            log.add(Touch(created: entry.created, accessed: now, expires: expires), row: entry.row)
         }
     }
 

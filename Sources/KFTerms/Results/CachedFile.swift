@@ -71,9 +71,9 @@ public struct StoredFile: Sendable {
     package let entry: Entry
     private let directory: CacheDirectory
 
-    package init(_ entry: Entry, in storage: DiskStorage) {
+    package init(_ entry: Entry, in directory: CacheDirectory) {
         self.entry = entry
-        directory = storage.directory
+        self.directory = directory
     }
 
     /// The key of the image's source.

@@ -26,7 +26,7 @@ enum Bench {
         case "lookup":
             for index in 0..<count {
                 guard let entry = try storage.entry(for: key(index)), try storage.open(entry) != nil else { exit(1) }
-                storage.noteHit(entry, extending: nil)
+                storage.noteHits([entry], extending: nil)
             }
         case "bulk":
             for first in stride(from: 0, to: count, by: 1000) {

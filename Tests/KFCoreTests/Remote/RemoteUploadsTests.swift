@@ -29,7 +29,7 @@ struct RemoteUploadsTests {
         let uploads = try #require(machine.cache.remotes?.uploads)
         let storage = try #require(try machine.cache.storage())
         let entry = try #require(try machine.entry())
-        let file = StoredFile(entry, in: storage)
+        let file = StoredFile(entry, in: storage.directory)
         uploads.add(
             (0..<count).map { number in
                 var entry = RemoteEntry(entry)
@@ -315,8 +315,9 @@ struct RemoteUploadsTests {
         let machine = try machine()
         try await stored(machine)
         let uploads = try #require(machine.cache.remotes?.uploads)
-        let file = StoredFile(try #require(try machine.entry()), in: try #require(try machine.cache.storage()))
-        _ = try machine.cache.storage()?.removeAll()
+        let storage = try #require(try machine.cache.storage())
+        let file = StoredFile(try #require(try machine.entry()), in: storage.directory)
+        _ = try storage.removeAll()
         let before = machine.statistics
         uploads.add(
             [RemoteUpload(RemoteEntry(file.entry), file, .init(origin: (.machine, "http://h/")), to: uploads)],

@@ -136,7 +136,7 @@ struct CraftedIndexTests {
             var query = EntryQuery()
             query.order = order
             try storage.eachEntry(query) { entry in
-                storage.noteHit(entry, extending: nil)
+                storage.noteHits([entry], extending: nil)
                 return true
             }
         }

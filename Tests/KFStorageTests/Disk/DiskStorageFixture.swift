@@ -146,7 +146,7 @@ extension DiskStorage {
         guard let entry = try entry(for: EntryKey(key: key, identifier: identifier)), !entry.isExpired(at: now()),
             let file = try open(entry)
         else { return nil }
-        noteHit(entry, extending: nil)
+        noteHits([entry], extending: nil)
         return String(decoding: try file.readAll(), as: UTF8.self)
     }
 

@@ -18,7 +18,7 @@ final class EvictionTests: DiskSuite {
         #expect(mine.evictedAgain == Removal())
         try await mine.put("own", "own")
         try await other.put("read", "read")
-        mine.noteHit(try #require(try mine.entry(for: EntryKey(key: "read"))), extending: nil)
+        mine.noteHits([try #require(try mine.entry(for: EntryKey(key: "read")))], extending: nil)
         _ = try mine.evict(to: 0)
         #expect(mine.evictedAgain.entries == 2 && mine.evictedAgain.bytes == 7)
         mine.close()

@@ -113,7 +113,7 @@ final class PendingTouchTests: DiskSuite {
         let staged = try storage.stage(Array("x".utf8))
         _ = await storage.carryOutWithoutRepair([keys.map { .store(staged, $0, .picture()) }])
         fixture.time.advance(seconds: 4000)
-        for key in keys { storage.noteHit(try #require(try storage.entry(for: key)), extending: nil) }
+        for key in keys { storage.noteHits([try #require(try storage.entry(for: key))], extending: nil) }
         try storage.settleReads()
         let now = fixture.time.now
         let other = try fixture.open()

@@ -23,7 +23,7 @@ final class ListingTests: DiskSuite {
         }
         try await storage.put("made", "a", identifier: "blur:2") { $0.host = "other.org:81" }
         let entry = try #require(try storage.entry(for: EntryKey(key: "c")))
-        storage.noteHit(entry, extending: nil)
+        storage.noteHits([entry], extending: nil)
         storage.close()
         return try fixture.open()
     }
