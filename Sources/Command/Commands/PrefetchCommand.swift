@@ -215,10 +215,11 @@ struct PrefetchCommand: Sendable {
             case .brokenList(let error):
                 common.report(error, for: nil)
                 worst.raise(to: .usage)
-            case .waiting: output.flush()
+            case .waiting:
+                output.flush()
+                if output.problem != nil { prefetcher.finishEarly(lists, countsRest: false) }
+                if Terminal.isClosed { prefetcher.finishEarly(lists) }
             }
-            if output.problem != nil { prefetcher.finishEarly(lists, countsRest: false) }
-            if Terminal.isClosed { prefetcher.finishEarly(lists) }
         }
         return (report, worst)
     }

@@ -25,6 +25,8 @@ final class PrefetchOutput: Sendable {
     }
 
     let isOrdered: Bool
+    /// Whether the reports of every item are needed.
+    let hasRows: Bool
     private let srcset: SrcsetFile?
     private let state: Mutex<Gathered>
 
@@ -33,11 +35,9 @@ final class PrefetchOutput: Sendable {
     ) {
         self.isOrdered = isOrdered || srcset != nil
         self.srcset = srcset
+        hasRows = srcset != nil || results != nil
         state = Mutex(Gathered(failures: failures, results: results))
     }
-
-    /// Whether the reports of every item are needed.
-    var hasRows: Bool { srcset != nil || state.withLock { $0.results != nil } }
 
     /// The reason why one of the files is not complete, with the option that names it; nil while both are.
     var problem: String? {
@@ -50,6 +50,8 @@ final class PrefetchOutput: Sendable {
 
     /// Takes the results of an item: its lines for standard output, and its reports if `hasRows`.
     func take(_ item: PrefetchItem, lines: [String], _ reports: [ItemReport], hasFailed: Bool) {
+        // Most hits of a list have nothing to write.
+        if !isOrdered, !hasFailed, lines.isEmpty, !hasRows { return }
         state.withLock { state in
             let part = Part(
                 lines: lines, rows: state.results?.rows(item, reports),

@@ -97,14 +97,14 @@ struct HostLines {
 
     mutating func add(_ items: [PrefetchItem]) {
         var last: Int?
-        // Each access by index would be a copy of the item.
-        for var item in items {
+        for index in items.indices {
+            var item = items[index]
             let place = place(of: item.host)
             if let last, last != place { list(last) }
             last = place
             item.place = place
             weight += Self.weight(item)
-            lines[place].items.append(item)
+            lines[place].items.append(consume item)
         }
         if let last { list(last) }
     }
@@ -157,12 +157,12 @@ struct HostLines {
         var last: Int?
         // By index: a copy of each outcome would cost as much as all of the rest.
         for index in ended.indices {
-            let item = ended[index].item
-            if let last, last != item.place { list(last) }
-            last = item.place
-            lines[item.place].looking -= 1
+            let place = ended[index].item.place
+            if let last, last != place { list(last) }
+            last = place
+            lines[place].looking -= 1
             looking -= 1
-            weight -= Self.weight(item)
+            weight -= Self.itemWeight + ended[index].item.size
         }
         if let last { list(last) }
     }
@@ -327,7 +327,7 @@ private struct Queue<Element> {
     var isEmpty: Bool { head == elements.count }
     var first: Element? { isEmpty ? nil : elements[head] }
 
-    mutating func append(_ element: Element) { elements.append(element) }
+    mutating func append(_ element: consuming Element) { elements.append(element) }
 
     mutating func popFirst() -> Element? {
         if isEmpty { return nil }

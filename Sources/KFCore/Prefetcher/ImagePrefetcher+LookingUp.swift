@@ -52,11 +52,15 @@ extension ImagePrefetcher {
     /// Skips items that are cached in each of their forms. Marks those of the others that need no second look-up.
     private func passOver(_ block: inout PrefetchFindings) async throws(KingfisherError) {
         guard let cache = block.missing.cache else { return }
+        let forms = forms
         let count = forms.count
         let moment = (forms[0].value.downloader ?? manager.downloader).moment
         let found = try await cache.look(for: block.missing.flatMap { $0.retrievals })
-        let fails = forms[0].value.alternativeSources.isEmpty
+        // A copy of the options for each item would retain all of their parts.
+        let options = forms[0].value
+        let (fails, loads) = (options.alternativeSources.isEmpty, options.alsoPrefetchToMemory)
         var kept = 0
+        block.ended.reserveCapacity(block.missing.count)
         for index in block.missing.indices {
             let seen = found.images[index * count..<(index + 1) * count]
             if let files = seen.freshFiles {
@@ -64,7 +68,7 @@ extension ImagePrefetcher {
                     block.ended.append(PrefetchOutcome(item: block.missing[index].item, ending: .failed(error)))
                     continue
                 }
-                if forms[0].value.alsoPrefetchToMemory { await load(block.missing[index]) }
+                if loads { await load(block.missing[index]) }
                 block.ended.append(PrefetchOutcome(item: block.missing[index].item, ending: .skipped(files)))
                 continue
             }

@@ -28,7 +28,7 @@ public struct PrefetchItem: Sendable {
     private final class Shared: Sendable {
         let facts: Facts
 
-        init(_ facts: Facts) { self.facts = facts }
+        init(_ facts: consuming Facts) { self.facts = facts }
     }
 
     // Each property reads its own field of the object: a copy of the facts costs as much as half a look-up's key.
@@ -50,18 +50,36 @@ public struct PrefetchItem: Sendable {
     /// The line in which it waits for its host.
     package var place = 0
 
-    /// The names of the copies; nil if none are written.
-    package var claim: OutputTemplate.Claim?
-    /// The rows of its images that the earlier run has written, by form.
-    package var recordedRows: [RecordedRow] = []
+    private final class Export: Sendable {
+        let claim: OutputTemplate.Claim?
+        let recordedRows: [RecordedRow]
 
-    init(_ facts: Facts) { shared = Shared(facts) }
+        init(_ claim: OutputTemplate.Claim?, _ recordedRows: [RecordedRow]) {
+            (self.claim, self.recordedRows) = (claim, recordedRows)
+        }
+    }
+
+    /// What an export knows of the item; nil without one. One reference, because each hit of a list copies its item.
+    private var export: Export?
+
+    init(_ facts: consuming Facts) { shared = Shared(facts) }
 
     /// The greatest size of a record's columns in the results of all of its items, in bytes.
     private static let mostShared = 4 << 20
 }
 
 extension PrefetchItem {
+    /// The names of the copies; nil if none are written.
+    package var claim: OutputTemplate.Claim? {
+        get { export?.claim }
+        set { export = Export(newValue, recordedRows) }
+    }
+    /// The rows of its images that the earlier run has written, by form.
+    package var recordedRows: [RecordedRow] {
+        get { export?.recordedRows ?? [] }
+        set { export = Export(claim, newValue) }
+    }
+
     /// The path of the list; `-` is standard input.
     public var list: String { shared.facts.list }
     /// The line number in the list, from 1; the first of several lines.

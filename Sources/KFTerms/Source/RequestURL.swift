@@ -141,11 +141,11 @@ private struct URLParser {
         if bytes.last == 0x20 { return "the URL has a space at its end" }
         let colon = bytes.firstIndex(of: UInt8(ascii: ":")) ?? 0
         let scheme = bytes[..<colon]
-        guard Self.isScheme(scheme), bytes[colon...].starts(with: "://".utf8) else {
+        guard Self.isScheme(scheme), bytes[colon...].prefix(3).equals("://") else {
             return "not a URL; it should begin with http:// or https://"
         }
-        isSecure = scheme.elementsEqual("https".utf8)
-        if !isSecure, !scheme.elementsEqual("http".utf8) {
+        isSecure = scheme.equals("https")
+        if !isSecure, !scheme.equals("http") {
             let name = String(decoding: scheme, as: UTF8.self).lowercased()
             guard name == "http" || name == "https" else {
                 return "\(name): is not supported, only http: and https: are"
@@ -236,6 +236,13 @@ private struct URLParser {
     private static func isScheme(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         guard let first = bytes.first, (first | 0x20).isLetter else { return false }
         return bytes.allSatisfy { ($0 | 0x20).isLetter || $0.isDigit || "+-.".utf8.contains($0) }
+    }
+}
+
+extension Slice<UnsafeBufferPointer<UInt8>> {
+    /// The comparison of any two sequences costs each item of a list 500 instructions.
+    fileprivate func equals(_ text: StaticString) -> Bool {
+        count == text.utf8CodeUnitCount && (0..<count).allSatisfy { self[startIndex + $0] == text.utf8Start[$0] }
     }
 }
 
