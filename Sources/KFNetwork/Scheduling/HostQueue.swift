@@ -66,9 +66,9 @@ final class HostQueue {
 
     /// Returns the error that a waiting transfer ends with, because the last lookup of the name failed, the circuit is open,
     /// or the host rests and the transfer does not wait for that.
-    func refusal(of ticket: Ticket, now: MonotonicTime) -> TransferError? {
+    func refusal(of ticket: Ticket? = nil, now: MonotonicTime) -> TransferError? {
         if case .failed(let until) = lookup, until > now { return .resolve(host: name, isRemembered: true) }
-        let rest = ticket.avoidsRests && state.rest > now ? now.span(to: state.rest) : nil
+        let rest = ticket?.avoidsRests == true && state.rest > now ? now.span(to: state.rest) : nil
         return (state.refusal(now: now) ?? rest).map { .circuitOpen(host: name, left: $0) }
     }
 
