@@ -1,7 +1,7 @@
 import KFCore
 
 /// `kf cache verify --lock FILE`: which locked images the cache has. Nothing is fetched or changed.
-struct CacheLockCheck: Sendable {
+enum CacheLockCheck {
     private enum State: String, CaseIterable, Sendable {
         /// The cache has the bytes, and they were read.
         case held
@@ -12,10 +12,7 @@ struct CacheLockCheck: Sendable {
 
     private typealias Finding = (url: String, image: ImageLock.Image, state: State, found: String?)
 
-    let common: CommonSettings
-    let path: String
-
-    func run() -> ExitStatus {
+    static func run(_ path: String, _ common: CommonSettings) -> ExitStatus {
         common.onCache(access: .readOnly) { cache throws(KingfisherError) in
             let images: [(url: String, image: ImageLock.Image)]
             do throws(KingfisherError) { images = try ImageLock.images(of: path) } catch {
@@ -26,13 +23,13 @@ struct CacheLockCheck: Sendable {
             for (url, image) in images {
                 let finding = try await look(for: url, image, in: cache)
                 counts[finding.state, default: 0] += 1
-                report(finding)
+                report(finding, common)
             }
             let status: ExitStatus = counts[.held, default: 0] == images.count ? .success : .someFailed
             let sums = State.allCases.map { ($0, counts[$0, default: 0]) }
             if common.json {
-                let summary = (images.count, counts[.held] ?? 0, counts[.missing] ?? 0, counts[.differs] ?? 0)
-                Terminal.print(JSONObject(summary: summary, Self.summary, status: status).json)
+                let record = (images.count, counts[.held] ?? 0, counts[.missing] ?? 0, counts[.differs] ?? 0)
+                Terminal.print(JSONObject(summary: record, summary, status: status).json)
             } else if !common.quiet {
                 let text = sums.map { "\($0.1) \($0.0 == .differs ? "differ" : $0.0.rawValue)" }
                 Terminal.print("\(Terminal.visible(path)): \(text.joined(separator: ", "))")
@@ -41,7 +38,7 @@ struct CacheLockCheck: Sendable {
         }
     }
 
-    private func look(
+    private static func look(
         for url: String, _ image: ImageLock.Image, in cache: ImageCache
     ) async throws(KingfisherError) -> Finding {
         // The URL may have an original for each of several users or representations; one with the hash is sufficient.
@@ -55,8 +52,8 @@ struct CacheLockCheck: Sendable {
         return (url, image, found == nil ? .missing : .differs, found)
     }
 
-    private func report(_ finding: Finding) {
-        if common.json { return Terminal.print(JSONObject(finding, Self.fields).json) }
+    private static func report(_ finding: Finding, _ common: CommonSettings) {
+        if common.json { return Terminal.print(JSONObject(finding, fields).json) }
         if common.quiet || finding.state == .held && !common.verbose { return }
         let shown = common.verbose ? finding.url : RequestURL.redacted(finding.url)
         Terminal.print("\(finding.state.rawValue): \(Terminal.visible(shown))")

@@ -1,24 +1,15 @@
 import KFCore
 
-struct CachePutCommand: Sendable {
-    private let common: CommonSettings
-    private let file: String
-    private let key: String
-    private let options: KingfisherOptions
-    private let tags: TagWriter?
-    private let sizeLimit: Int64?
-    private let synchronizes: Bool
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
+enum CachePutCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let common = try CommonSettings(arguments)
         guard arguments.operands.count == 1, let file = arguments.operands.first else {
             throw UsageError(message: "'kf cache put' needs one file, or - for standard input")
         }
-        self.file = file
         guard let given = try arguments[Options.putKey] else {
             throw UsageError(message: "'kf cache put' needs the URL or key to store under: --key URL")
         }
-        key = try Self.key(given)
+        let key = try key(given)
         var options = KingfisherOptions()
         options.forceRefresh = true
         options.waitForCache = true
@@ -32,10 +23,21 @@ struct CachePutCommand: Sendable {
         }
         if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
         if let check = try RetrievalSettings.check(arguments) { options.check = check }
-        self.options = options
-        tags = try TagWriter(arguments)
-        sizeLimit = try arguments[Options.maxSize]
-        synchronizes = try arguments[Options.fsync]
+        let (tags, synchronizes) = (try TagWriter(arguments), try arguments[Options.fsync])
+        let cache = common.cache(sizeLimit: try arguments[Options.maxSize], access: .create) {
+            $0.synchronizes = synchronizes
+        }
+        let manager = KingfisherManager(cache: cache)
+        let status = Blocking.wait { [options] in
+            do throws(KingfisherError) {
+                return try await store(file, key: key, options, tags, manager, common)
+            } catch {
+                common.report(error, for: SourceArgument.name(file))
+                return error.status
+            }
+        }
+        manager.shutdownNow()
+        return status
     }
 
     /// Returns the cache key: that of the URL, or the given key as `fetch --key` stores it.
@@ -47,42 +49,31 @@ struct CachePutCommand: Sendable {
         }
     }
 
-    func run() -> ExitStatus {
-        let manager = KingfisherManager(
-            cache: common.cache(sizeLimit: sizeLimit, access: .create) { $0.synchronizes = synchronizes })
-        let status = Blocking.wait { await store(manager) }
-        manager.shutdownNow()
-        return status
-    }
-
-    private func store(_ manager: KingfisherManager) async -> ExitStatus {
-        var status = ExitStatus.success
-        do throws(KingfisherError) {
-            let source: Source =
-                file == SourceArgument.standardInput
-                ? .provider(try await StandardInput.read(cacheKey: key))
-                : .provider(try LocalFileImageDataProvider(path: file, cacheKey: key))
-            let result = try await manager.retrieveImage(with: source, options: options)
-            if let error = result.storing.diskError { throw error }
-            guard let path = result.cachedPath else {
-                throw try await manager.cache.diskProblem() ?? .cacheError(reason: .imageNotExisting(key: key))
-            }
-            tags?.note(result)
-            if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
-            guard common.json else {
-                Terminal.print(path)
-                return status
-            }
-            var selection = CacheSelection()
-            selection.keys = KeyChoice(keys: [key])
-            selection.identifier = ""
-            for entry in try await manager.cache.entries(selection) where entry.name.key == key {
-                Terminal.print(JSONObject(entry, EntryTable.fields).json)
-            }
-            return status
-        } catch {
-            common.report(error, for: SourceArgument.name(file))
-            return error.status
+    private static func store(
+        _ file: String, key: String, _ options: KingfisherOptions, _ tags: TagWriter?, _ manager: KingfisherManager,
+        _ common: CommonSettings
+    ) async throws(KingfisherError) -> ExitStatus {
+        let source: Source =
+            file == SourceArgument.standardInput
+            ? .provider(try await StandardInput.read(cacheKey: key))
+            : .provider(try LocalFileImageDataProvider(path: file, cacheKey: key))
+        let result = try await manager.retrieveImage(with: source, options: options)
+        if let error = result.storing.diskError { throw error }
+        guard let path = result.cachedPath else {
+            throw try await manager.cache.diskProblem() ?? .cacheError(reason: .imageNotExisting(key: key))
         }
+        tags?.note(result)
+        let status = tags?.flush(to: manager.cache, common) ?? .success
+        guard common.json else {
+            Terminal.print(path)
+            return status
+        }
+        var selection = CacheSelection()
+        selection.keys = KeyChoice(keys: [key])
+        selection.identifier = ""
+        for entry in try await manager.cache.entries(selection) where entry.name.key == key {
+            Terminal.print(JSONObject(entry, EntryTable.fields).json)
+        }
+        return status
     }
 }

@@ -2,27 +2,20 @@ import Glibc
 import KFCore
 
 /// `kf cache clean`: removes expired entries and enforces the limit, or removes what options select.
-struct CacheCleanCommand: Sendable {
-    private let common: CommonSettings
-    private let selection: EntrySelection
-    private let keepList: ListedImages?
-    /// The cache's limit, from any layer; nil stands for the default.
-    private let sizeLimit: Int64?
-    /// The size that eviction aims at; nil when the command line gives none.
-    private let targetSize: Int64?
-    private let removesAll: Bool
-    private let dryRun: Bool
-    private let isConfirmed: Bool
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        selection = try EntrySelection(arguments)
-        keepList = try ListedImages(arguments, locks: Options.keepLock)
-        sizeLimit = try arguments[Options.targetSize]
-        targetSize = arguments.isOnCommandLine(Options.targetSize) ? sizeLimit : nil
-        removesAll = try arguments[Options.all]
-        dryRun = try arguments[Options.dryRun]
-        isConfirmed = try arguments[Options.yes]
+enum CacheCleanCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let common = try CommonSettings(arguments)
+        let selection = try EntrySelection(arguments)
+        let keepList = try ListedImages(arguments, locks: Options.keepLock)
+        // The cache's limit, from any layer; nil stands for the default.
+        let sizeLimit = try arguments[Options.targetSize]
+        // The size that eviction aims at; nil when the command line gives none.
+        let targetSize = arguments.isOnCommandLine(Options.targetSize) ? sizeLimit : nil
+        let removesAll = try arguments[Options.all]
+        let dryRun = try arguments[Options.dryRun]
+        let isConfirmed = try arguments[Options.yes]
+        // Whether the command line chooses entries.
+        let selects = !selection.isEmpty || keepList != nil
         if removesAll, selects || targetSize != nil {
             throw UsageError(message: "--all removes everything and cannot be combined with other choices")
         }
@@ -30,12 +23,6 @@ struct CacheCleanCommand: Sendable {
             throw UsageError(
                 message: "--all removes everything and asks for confirmation; without a terminal, add --yes")
         }
-    }
-
-    /// Whether the command line chooses entries.
-    private var selects: Bool { !selection.isEmpty || keepList != nil }
-
-    func run() -> ExitStatus {
         return common.onCache(sizeLimit: sizeLimit, access: dryRun ? .readOnly : .existing) {
             cache throws(KingfisherError) in
             if removesAll, !dryRun, !isConfirmed, !Confirmation.ask("Remove everything in \(common.cacheDirectory)?") {
@@ -58,29 +45,24 @@ struct CacheCleanCommand: Sendable {
                 if keepList != nil { selected.keys = selected.keys ?? KeyChoice() }
                 selected.keys?.except = except
             }
-            let removal = try await remove(selected, from: cache)
+            let each = RemovalReport.each(common, dryRun: dryRun)
+            var removal = Removal()
+            if removesAll {
+                removal = try await cache.removeAll(dryRun: dryRun, each: each)
+            } else {
+                if selects {
+                    removal.add(try await cache.remove(selected, dryRun: dryRun, each: each))
+                } else if targetSize == nil {
+                    removal.add(try await cache.removeExpired(dryRun: dryRun, each: each))
+                }
+                // With a selection, only a size on the command line removes more than what was selected.
+                let limit = try await cache.summary().map { targetSize ?? (selects ? 0 : $0.limit) } ?? 0
+                if limit > 0 { removal.add(try await cache.evict(to: limit, dryRun: dryRun, each: each)) }
+            }
             await cache.close()
             RemovalReport.print(removal, dryRun: dryRun, common, .success)
             return .success
         }
-    }
-
-    private func remove(
-        _ selected: CacheSelection, from cache: ImageCache
-    ) async throws(KingfisherError) -> Removal {
-        let each = RemovalReport.each(common, dryRun: dryRun)
-        if removesAll { return try await cache.removeAll(dryRun: dryRun, each: each) }
-        var removal = Removal()
-        if selects {
-            removal.add(try await cache.remove(selected, dryRun: dryRun, each: each))
-        } else if targetSize == nil {
-            removal.add(try await cache.removeExpired(dryRun: dryRun, each: each))
-        }
-        // With a selection, only a size on the command line removes more than what was selected.
-        guard let summary = try await cache.summary() else { return removal }
-        let limit = targetSize ?? (selects ? 0 : summary.limit)
-        if limit > 0 { removal.add(try await cache.evict(to: limit, dryRun: dryRun, each: each)) }
-        return removal
     }
 }
 

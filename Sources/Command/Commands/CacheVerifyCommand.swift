@@ -17,7 +17,7 @@ struct CacheVerifyCommand: Sendable {
     }
 
     func run() -> ExitStatus {
-        if let lock { return CacheLockCheck(common: common, path: lock).run() }
+        if let lock { return CacheLockCheck.run(lock, common) }
         return common.onCache(access: repairs ? .existing : .readOnly) { cache throws(KingfisherError) in
             let start = ContinuousClock.now
             guard let noted = try await selection.noted(in: cache, common) else { return .someFailed }

@@ -73,7 +73,7 @@ extension CommandTable {
                 + "the image's file in the cache."
         ],
         essential: "key expire tag check cache-dir json help"
-    ) { (arguments) throws(UsageError) in try CachePutCommand(arguments).run() }
+    ) { (arguments) throws(UsageError) in try CachePutCommand.run(arguments) }
 
     /// The options that select the entry of a source.
     private static var deciding: [OptionSpec] {
@@ -219,7 +219,7 @@ extension CommandTable {
             hosts,
         ],
         essential: "all host older-than unused-for tag keep-list max-size dry-run yes json help"
-    ) { (arguments) throws(UsageError) in try CacheCleanCommand(arguments).run() }
+    ) { (arguments) throws(UsageError) in try CacheCleanCommand.run(arguments) }
 
     static let cacheRemove = CommandSpec(
         "cache", "rm", summary: "Remove URLs and every image made from them", operands: "[URL|PATTERN]...",
