@@ -37,7 +37,7 @@ struct AppendedFile: ~Copyable {
             do throws(StorageError) {
                 let file = try FileDescriptor.open(path, flags, mode: mode)
                 if flock(file.raw, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK { return file }
-            } catch .system(_, _, ELOOP) where flags & O_EXCL == 0 && unlink(path) == 0 {
+            } catch .system(_, _, ELOOP) where flags & O_EXCL == 0 && path.withPath({ unlink($0) }) == 0 {
                 // A link is replaced, as by every output. `unlink` fails where a folder on the way is a loop of links.
                 flags |= O_EXCL
                 continue
@@ -50,11 +50,10 @@ struct AppendedFile: ~Copyable {
 
     /// Returns whether two paths lead to the same regular file, or to the same new one. `-` is standard input.
     static func isSameFile(_ path: String, _ other: String) -> Bool {
-        var (own, status) = (stat(), stat())
-        guard stat(path, &own) == 0 else { return isSameNewFile(path, other) }
-        guard own.st_mode & S_IFMT == S_IFREG else { return false }
-        let isThere = (other == "-" ? fstat(0, &status) : stat(other, &status)) == 0
-        return isThere && status.st_dev == own.st_dev && status.st_ino == own.st_ino
+        guard let own = stat(path, followingLinks: true) else { return isSameNewFile(path, other) }
+        var input = stat()
+        let there = other != "-" ? stat(other, followingLinks: true) : fstat(0, &input) == 0 ? input : nil
+        return own.isRegularFile && there.map { own.isSameFile(as: $0) } ?? false
     }
 
     /// Returns whether two files that do not exist would have the same name in the same folder.
@@ -62,13 +61,11 @@ struct AppendedFile: ~Copyable {
         func place(_ path: String) -> (folder: stat, name: String)? {
             let slash = path.unicodeScalars.lastIndex(of: "/")
             let folder = slash.map { String(path.unicodeScalars[...$0]) } ?? "."
-            var status = stat()
-            guard stat(folder, &status) == 0 else { return nil }
-            return (status, String(path.unicodeScalars[(slash ?? path.startIndex)...].drop { $0 == "/" }))
+            let name = String(path.unicodeScalars[(slash ?? path.startIndex)...].drop { $0 == "/" })
+            return stat(folder, followingLinks: true).map { ($0, name) }
         }
         guard let own = place(path), let there = place(other) else { return false }
-        return own.name == there.name && own.folder.st_dev == there.folder.st_dev
-            && own.folder.st_ino == there.folder.st_ino
+        return own.name == there.name && own.folder.isSameFile(as: there.folder)
     }
 
     /// Appends records, unless earlier ones are missing. Leaves none of them after a failure, so that the file ends with a

@@ -136,7 +136,7 @@ extension stat {
         self = status
     }
 
-    func isSameFile(as other: stat) -> Bool { st_ino == other.st_ino && st_dev == other.st_dev }
+    package func isSameFile(as other: stat) -> Bool { st_ino == other.st_ino && st_dev == other.st_dev }
 
     /// Returns whether both are of one file, which was not changed between them.
     func isSame(as other: stat) -> Bool {
