@@ -296,8 +296,8 @@ struct UsageError: Error {
 
 enum Suggestion {
     /// `; did you mean '…'?`, or nothing when no known word is near.
-    static func hint(for word: String, in known: [String], before mark: String = "") -> String {
-        NearestName.to(word, in: known).map { "; did you mean '\(mark)\($0)'?" } ?? ""
+    static func hint(for word: String, in known: [String]) -> String {
+        NearestName.to(word, in: known).map { "; did you mean '\($0)'?" } ?? ""
     }
 
     /// `a, b or c`

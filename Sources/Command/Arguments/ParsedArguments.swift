@@ -13,7 +13,8 @@ struct CommandSpec: Sendable {
     let examples: @Sendable () -> [String]
     /// Paragraphs for long help and the manual page.
     let details: @Sendable () -> [String]
-    private let makeEssential: @Sendable () -> String
+    /// The names of the options that short help (`-h`) shows; none means all.
+    let essential: @Sendable () -> String
     /// Whether the command opens the cache, so that the limit on open files must be high enough.
     let opensCache: Bool
     let run: @Sendable (ParsedArguments) throws(UsageError) -> ExitStatus
@@ -33,7 +34,7 @@ struct CommandSpec: Sendable {
         makeOptions = options
         self.examples = examples
         self.details = details
-        makeEssential = essential
+        self.essential = essential
         self.opensCache = opensCache
         self.run = run
     }
@@ -41,9 +42,6 @@ struct CommandSpec: Sendable {
     var name: String { words.joined(separator: " ") }
 
     var options: [OptionSpec] { makeOptions() }
-
-    /// The names of the options that short help (`-h`) shows; none means all.
-    var essential: [Substring] { makeEssential().split(separator: " ") }
 
     func option(named name: String) -> OptionSpec? { options.first { $0.name == name } }
 }

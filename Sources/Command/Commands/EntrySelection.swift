@@ -64,7 +64,7 @@ struct EntrySelection: Sendable {
     private static func argument(
         _ text: String, _ cache: ImageCache
     ) async throws(KingfisherError) -> SelectedEntries.Argument {
-        let key = Result { () throws(KingfisherError) in try SourceArgument.key(text) }
+        let key = Result { () throws(KingfisherError) in try SourceArgument.cachedSource(text).cacheKey }
         // A URL with a query contains a question mark, and one of an IPv6 host a bracket. As a pattern it would match
         // other keys as well.
         let marks = RequestURL.isValid(text) ? "*" : "*?["

@@ -133,7 +133,7 @@ enum HelpText {
     /// Short help (`-h`): the most used options, on one screen.
     static func brief(_ command: CommandSpec) -> String {
         let all = command.options
-        let shown = command.essential.compactMap { name in all.first { $0.name == name } }
+        let shown = command.essential().split(separator: " ").compactMap { name in all.first { $0.name == name } }
         let head = TextColumns.wrapped(command.summary + ".") + [usage(command), ""]
         let rest = all.count - shown.count
         guard !shown.isEmpty, rest > 0 else { return (head + options(all)).joined(separator: "\n") }

@@ -294,13 +294,6 @@ struct ItemReport: Sendable {
         return parts.joined(separator: " ")
     }
 
-    /// Takes the result of a retrieved image, or its error. An image whose description was asked for and fails has failed.
-    mutating func take(_ result: PrefetchResult, describedBy description: PrefetchResult?) {
-        if case .success(let image) = result.image { self.result = image }
-        error = result.error ?? description?.error
-        copy = result.copy
-    }
-
     /// Takes the placeholder and the figures that the settings ask for. The facts must be known.
     mutating func describe(_ description: DescribedValues?, _ settings: RetrievalSettings) {
         placeholder = settings.placeholder.flatMap { description?.value(of: $0) }

@@ -73,10 +73,13 @@ extension RetrievalSettings {
                     description = value { () throws(KingfisherError) in try files[described].readAll() }
                 }
             case .retrieved(let results):
-                let result = results.indices.contains(described) ? results[described] : nil
-                report.take(results[variant], describedBy: result)
+                let (own, other) = (results[variant], results.indices.contains(described) ? results[described] : nil)
+                if case .success(let image) = own.image { report.result = image }
+                // An image whose description was asked for and fails has failed.
+                report.error = own.error ?? other?.error
+                report.copy = own.copy
                 report.overlay = overlay(of: variant, missedBy: report.error)
-                if case .success(let image)? = result?.image {
+                if case .success(let image)? = other?.image {
                     description = value { () throws(KingfisherError) in try image.loadData() }
                 }
             }

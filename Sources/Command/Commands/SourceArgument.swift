@@ -80,11 +80,8 @@ enum SourceArgument {
         }
     }
 
-    /// Returns the cache key. A key that another command printed is returned unchanged.
-    static func key(_ text: String) throws(KingfisherError) -> String { try cachedSource(text).cacheKey }
-
-    /// Returns the source by which the cache knows the text. The source itself may be gone. A plain name is a key, unless a
-    /// file has that name.
+    /// Returns the source by which the cache knows the text. The source itself may be gone. A key that another command
+    /// printed stays as it is. A plain name is a key, unless a file has that name.
     static func cachedSource(_ text: String, key: String? = nil) throws(KingfisherError) -> Source {
         let isKey =
             text.hasPrefix("sha256:") || text.hasPrefix(GivenKey.prefix) || text.contains("#user=")

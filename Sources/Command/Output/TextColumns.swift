@@ -3,13 +3,13 @@ enum TextColumns {
     static let width = 79
 
     /// Lays out two columns. A left text that is too long gets a line of its own.
-    static func rows(_ rows: [(left: String, right: String)], indent: Int = 2, leftWidth: Int) -> [String] {
+    static func rows(_ rows: [(left: String, right: String)], leftWidth: Int) -> [String] {
         rows.flatMap { row in
-            let right = wrapped(row.right, to: width - indent - leftWidth)
-            let margin = String(repeating: " ", count: indent + leftWidth)
-            let start = String(repeating: " ", count: indent) + row.left
+            let margin = String(repeating: " ", count: leftWidth + 2)
+            let right = wrapped(row.right, to: width - margin.count)
+            let start = "  " + row.left
             if row.left.count > leftWidth - 2 { return [start] + right.map { margin + $0 } }
-            return [pad(start, to: indent + leftWidth) + (right.first ?? "")] + right.dropFirst().map { margin + $0 }
+            return [pad(start, to: margin.count) + (right.first ?? "")] + right.dropFirst().map { margin + $0 }
         }
     }
 
