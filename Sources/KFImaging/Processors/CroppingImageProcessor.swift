@@ -19,8 +19,8 @@ public struct CroppingImageProcessor: ImageProcessor, Equatable {
 
         /// Clamps both values to 0…1.
         public init(x: Double, y: Double) {
-            self.x = Anchor.clamped(x)
-            self.y = Anchor.clamped(y)
+            self.x = x.clamped(to: 0...1)
+            self.y = y.clamped(to: 0...1)
             interest = nil
         }
 
@@ -38,8 +38,6 @@ public struct CroppingImageProcessor: ImageProcessor, Equatable {
 
         /// The form in identifiers.
         var text: String { interest?.rawValue ?? "\(NumberText.format(x))x\(NumberText.format(y))" }
-
-        private static func clamped(_ value: Double) -> Double { value > 0 ? min(value, 1) : 0 }
     }
 
     /// The width in points.

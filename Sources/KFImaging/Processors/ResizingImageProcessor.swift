@@ -70,7 +70,7 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
         if let percent = size.percent {
             return pixels(Double(width) * percent / 100, Double(height) * percent / 100)
         }
-        let (w, h) = size.scaled(scaleFactor)
+        let (w, h) = (size.width.map { $0 * scaleFactor }, size.height.map { $0 * scaleFactor })
         let (sourceWidth, sourceHeight) = (Double(width), Double(height))
         switch (w, h) {
         case (let w?, let h?):

@@ -64,11 +64,6 @@ public struct SizeSpec: Sendable, Equatable {
     private static func text(_ width: Double?, _ height: Double?) -> String {
         "\(width.map(NumberText.format) ?? "")x\(height.map(NumberText.format) ?? "")"
     }
-
-    /// The sides in pixels, not rounded.
-    func scaled(_ factor: Double) -> (width: Double?, height: Double?) {
-        (width.map { $0 * factor }, height.map { $0 * factor })
-    }
 }
 
 extension Double {

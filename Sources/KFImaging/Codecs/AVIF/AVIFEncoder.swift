@@ -38,9 +38,8 @@ enum AVIFEncoder {
         let library = try MemoryReservation(memory(of: output))
         defer { withExtendedLifetime(library) {} }
         try start(writer, image, output, options)
-        var pace = Pace()
         for frame in image.frames {
-            try pace.advance(Deadline.samplesPerLook)
+            try ImageCodecs.checkTime()
             let bitmap = try (isDeep ? frame.bitmap : frame.bitmap.reducedToEightBits())
                 .expanded(color: !isGray, alpha: hasAlpha)
             try bitmap.withUnsafeRows { (rows) throws(ImagingError) in

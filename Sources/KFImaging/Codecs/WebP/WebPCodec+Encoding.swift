@@ -17,13 +17,12 @@ extension WebPCodec {
         let library = try MemoryReservation(
             image.width * image.height * bytesPerPixel(image, lossless: options.lossless))
         defer { withExtendedLifetime(library) {} }
-        var pace = Pace()
         try writer.check(kf_webp_writer_start(writer.pointer, &output))
         // The times are rounded, not the delays, so that the fractions of a millisecond of APNG do not add up.
         var elapsed = Duration.zero
         var end = 0
         for frame in image.frames {
-            try pace.advance(Deadline.samplesPerLook)
+            try ImageCodecs.checkTime()
             let bitmap = try frame.bitmap.inColor()
             try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
                 var picture = kf_webp_picture()
