@@ -47,6 +47,37 @@ struct AVIFStructureTests {
         }
     }
 
+    /// A still AVIF with these contents of its box of locations.
+    private func file(locations: [UInt8]...) throws -> [UInt8] {
+        var bytes = Files.avif(Files.avifProperties(30, 20))
+        let start = try #require(bytes.firstRange(of: Array("iloc".utf8))).lowerBound - 4
+        let meta = try #require(bytes.firstRange(of: Array("meta".utf8))).lowerBound - 4
+        let size = Int(bytes[meta + 2]) << 8 | Int(bytes[meta + 3])
+        let iloc = Files.box("iloc", Array(locations.joined()))
+        bytes.replaceSubrange(start..<start + 30, with: iloc)
+        bytes.replaceSubrange(meta..<meta + 4, with: Files.bigEndian(size + iloc.count - 30))
+        return bytes
+    }
+
+    @Test("An item of the largest length is incomplete")
+    func longestItem() throws {
+        let bytes = try file(
+            locations: Files.bigEndian(0), [0x48, 0], [0, 1, 0, 1, 0, 0, 0, 1], Files.bigEndian(40),
+            [0x7F] + [UInt8](repeating: 0xFF, count: 7))
+        #expect(try bytes.probe().width == 30)
+        #expect(throws: ImagingError.truncated(.avif)) { try bytes.checkStructure() }
+    }
+
+    @Test("An item is read once, however often it is located")
+    func repeatedItem() throws {
+        // Each of 20,000 entries has all bytes of the file in two extents: a copy of each would be 10 GB.
+        let entry = [0, 0, 0, 1, 0, 0, 0, 0, 0, 2] + Files.bigEndian(0) + Files.bigEndian(260_000)
+        let entries = [[UInt8]](repeating: entry + Files.bigEndian(0) + Files.bigEndian(260_000), count: 20_000)
+        let bytes = try file(
+            locations: [2, 0, 0, 0, 0x44, 0], Files.bigEndian(20_000), Array(entries.joined()))
+        #expect(try bytes.withRaw { try AVIFStructure($0).coded.count } == 1)
+    }
+
     @Test("The probe of an animation reads its facts") func anAnimationStatesItsFacts() throws {
         for frames in [1, 2, 7] {
             let bytes = Files.avis(30, 20, frames: frames)

@@ -192,7 +192,7 @@ struct AVIFItems {
 
     /// Compares the places of all items with the length of the file, and reads the headers of the pictures' data.
     private mutating func readLocations(_ needed: Set<Int>, decoded: Set<Int>) {
-        var units = 1 << 20
+        var (units, unread) = (1 << 20, decoded)
         let idat = boxes["idat"]?.first ?? 0..<0
         var cursor = cursor("iloc")
         guard let version = cursor.readVersion()?.version, let sizes = cursor.read(2),
@@ -222,15 +222,18 @@ struct AVIFItems {
                     continue
                 }
                 let place = origin + start.partialValue
-                places.append(place..<min(place + length, bytes.count))
+                places.append(place..<place + min(length, bytes.count - place))
             }
-            if decoded.contains(item) { readUnits(places, &units) }
+            if unread.remove(item) != nil { readUnits(places, &units) }
             if extents > 1 { scattered += total }
         }
     }
 
     /// Reads the headers of an item's AV1 data, which may be in several parts of the file.
     private mutating func readUnits(_ places: [Range<Int>], _ unitsLeft: inout Int) {
+        // Items may share their bytes, so that copies count too: a page like the header of a unit.
+        if places.count > 1 { unitsLeft -= places.reduce(0) { $0 + $1.count } >> 12 }
+        guard unitsLeft > 0 else { return hasTooManyUnits = true }
         let stream: AV1Stream
         if places.count == 1 {
             stream = AV1Stream(bytes.part(places[0]), most: unitsLeft)
