@@ -137,12 +137,12 @@ static kf_status read_matrix(kf_heif_reader *reader) {
     reader->matrix.scale = fixed(scale);
     reader->matrix.offset = fixed(-low * scale);
     reader->matrix.middle = 1 << (depth - 1);
-    if (coefficients == 0 && !reader->is_rgb) {
+    if (reader->is_rgb || reader->picture.channels <= 2) return KF_OK;
+    if (coefficients == 0) {
         reader->is_rgb = 2;
         if (reader->shift_x != 0 || reader->shift_y != 0) return kf_fail(&reader->handle, KF_UNSUPPORTED, "subsampled RGB");
         return KF_OK;
     }
-    if (reader->is_rgb || reader->picture.channels <= 2) return KF_OK;
     if (!weights(coefficients, &red, &blue)) {
         snprintf(reader->handle.message, sizeof reader->handle.message, "matrix coefficients %u", coefficients);
         return KF_UNSUPPORTED;
