@@ -115,6 +115,21 @@ struct TIFFDecodingTests {
         #expect(try ImageDecoder.decode(TIFFFile.bytes(.init(size: (1, 1), data: [1]))).metadata == nil)
     }
 
+    @Test("Entries of EXIF that share their bytes are not multiplied")
+    func sharedExif() throws {
+        // 4096 entries of 256 KiB each, all of them the whole of the same bytes.
+        var directory = BMPFile.half(4096)
+        let start = 8 + 2
+        let place = start + 2 + 4096 * 12 + 4
+        for tag in 0xB000..<0xC000 {
+            directory += BMPFile.half(tag) + BMPFile.half(1) + BMPFile.word(1 << 18) + BMPFile.word(place)
+        }
+        let data = [1, 2] + directory + BMPFile.word(0) + [UInt8](repeating: 7, count: 1 << 18)
+        let page = TIFFFile.Page(size: (2, 1), others: [0x8769: [start]], data: data)
+        let exif = try TIFFFile.bytes(page).withRaw { (bytes) throws(ImagingError) in try TIFFStructure(bytes).exif }
+        #expect(exif == nil)
+    }
+
     @Test("The orientation is applied", arguments: [true, false])
     func orientation(isBig: Bool) throws {
         let page = TIFFFile.Page(size: (2, 1), orientation: 6, data: [10, 20])

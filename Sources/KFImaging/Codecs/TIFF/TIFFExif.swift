@@ -7,19 +7,31 @@ extension TIFFTags {
     private static let unmovable: Set<Int> = [0x927C, 0xA005]
 
     /// The metadata of the page's tags, with the directories of EXIF and GPS, as other formats keep EXIF: a TIFF file in
-    /// the same byte order. Nil for a page without metadata.
+    /// the same byte order. Nil for a page without metadata, and for more than metadata may have.
     var exif: [UInt8]? {
         var file = Array((isLittle ? "II*\0" : "MM\0*").utf8) + number(0, 4)
-        var fields = TIFFTags.described.compactMap(field)
+        guard var fields = fields(TIFFTags.described) else { return nil }
         for link in [0x8769, 0x8825] {
             guard let directory = directory(at: link) else { continue }
-            let inner = directory.tags.filter { !TIFFTags.unmovable.contains($0) }.compactMap(directory.field)
-            guard !inner.isEmpty else { continue }
+            let movable = directory.tags.filter { !TIFFTags.unmovable.contains($0) }
+            guard let inner = directory.fields(movable) else { return nil }
+            if inner.isEmpty { continue }
             fields.append(Field(tag: link, type: 4, count: 1, value: number(append(inner, to: &file), 4)))
         }
         guard fields.contains(where: { !TIFFTags.usual.contains($0.tag) }) else { return nil }
         file.replaceSubrange(4..<8, with: number(append(fields, to: &file), 4))
         return file
+    }
+
+    /// The fields of some tags; nil for more than metadata may have. Thousands of entries may share their bytes.
+    private func fields(_ tags: [Int]) -> [Field]? {
+        var (fields, left): ([Field], Int) = ([], ImageMetadata.maximumLength)
+        for case let field? in tags.lazy.map({ self.field($0) }) {
+            left -= field.value.count
+            if left < 0 { return nil }
+            fields.append(field)
+        }
+        return fields
     }
 
     /// Appends a directory and its values, and returns its offset.
