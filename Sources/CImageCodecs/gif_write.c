@@ -122,7 +122,8 @@ kf_status kf_gif_writer_finish(kf_gif_writer *writer, kf_bytes *bytes) {
     int code = 0;
     int outcome = EGifCloseFile(writer->gif, &code);
     writer->gif = NULL;
-    if (outcome == GIF_ERROR) return fail(writer, code);
+    /* giflib does not look at the result of its last write. */
+    if (outcome == GIF_ERROR || writer->no_memory) return fail(writer, code);
     bytes->bytes = writer->buffer.bytes;
     bytes->length = writer->buffer.length;
     return KF_OK;
