@@ -37,39 +37,35 @@ struct BulkRemoval {
         let names = note != nil
         var removal = Removal()
         var left: [Victim] = []
-        try slices(of: groups) { slice, connection throws(StorageError) in
-            let stored = try connection.storedSize()
-            return try Self.work(on: slice) { groups throws(StorageError) in
-                // The size when the transaction began, plus its own changes.
-                let present = stored.adding(saturating: connection.tally.stored)
-                let excess = limit.map { present.subtracting(saturating: $0) }
-                if let excess, excess <= 0 { return nil }
-                guard atOnce, let group = groups.first else {
-                    return try removeObjects(of: groups, freeing: excess ?? .max, naming: names, connection)
-                }
-                return (try removeObject(of: group, naming: names, connection), 1)
-            }
-        } each: { (done: Outcome) in
+        let finish = { (done: Outcome) in
             removal.add(done.removed)
             left += done.dangling
             done.rows.forEach(removed)
             if let note { done.names.forEach(note) }
         }
-        left.sort { $0.row < $1.row }
-        try slices(of: left) { slice, connection throws(StorageError) in
-            try Self.work(on: slice) { left throws(StorageError) -> (value: Outcome, count: Int)? in
-                let some = left.prefix(Self.step)
-                var outcome = Outcome()
-                if names { for victim in some { try name(victim, connection, in: &outcome) } }
-                try connection.removeDangling(some)
-                outcome.removed.add(entries: some.count, bytes: 0)
-                outcome.rows = some.map(\.row)
-                return (outcome, some.count)
+        try slices(of: groups) { groups, stored, connection throws(StorageError) in
+            // The size when the transaction began, plus its own changes.
+            let present = stored.adding(saturating: connection.tally.stored)
+            let excess = limit.map { present.subtracting(saturating: $0) }
+            if let excess, excess <= 0 { return nil }
+            guard atOnce, let group = groups.first else {
+                return try removeObjects(of: groups, freeing: excess ?? .max, naming: names, connection)
             }
-        } each: { (done: Outcome) in
-            removal.add(done.removed)
-            done.rows.forEach(removed)
-            if let note { done.names.forEach(note) }
+            return (try removeObject(of: group, naming: names, connection), 1)
+        } each: {
+            finish($0)
+        }
+        left.sort { $0.row < $1.row }
+        try slices(of: left) { left, _, connection throws(StorageError) in
+            let some = left.prefix(Self.step)
+            var outcome = Outcome()
+            if names { for victim in some { try name(victim, connection, in: &outcome) } }
+            try connection.removeDangling(some)
+            outcome.removed.add(entries: some.count, bytes: 0)
+            outcome.rows = some.map(\.row)
+            return (outcome, some.count)
+        } each: {
+            finish($0)
         }
         return removal
     }
@@ -191,39 +187,32 @@ struct BulkRemoval {
         return now.object == victim.object && (!sparesUsed || now.accessed == victim.accessed)
     }
 
-    /// The results of a slice, how many items they are of, and whether the whole removal is finished.
-    private typealias Done<Value> = (values: [Value], count: Int, isOver: Bool)
-
-    /// Calls `body` with the remaining items until the time of one transaction is used up; it returns how many it has
-    /// handled. A nil from `body` finishes the whole removal.
-    private static func work<Item, Value>(
-        on items: ArraySlice<Item>, _ body: (ArraySlice<Item>) throws(StorageError) -> (value: Value, count: Int)?
-    ) throws(StorageError) -> Done<Value> {
-        let start = ContinuousClock.now
-        var (done, left) = ([Value](), items)
-        repeat {
-            guard let (value, count) = try body(left) else { return (done, items.count - left.count, true) }
-            done.append(value)
-            left.removeFirst(count)
-        } while !left.isEmpty && start.duration(to: .now) < slice
-        return (done, items.count - left.count, false)
-    }
-
-    /// Calls `body` with the remaining items, in one transaction each time, until all are done.
-    private func slices<Item: Sendable, Value: Sendable>(
-        of items: [Item], _ body: (ArraySlice<Item>, Connection) throws(StorageError) -> Done<Value>,
-        each: (Value) -> Void
+    /// Calls `body` with the remaining items until all are done, in each transaction as often as its time allows. `body`
+    /// returns how many it has handled, or nil to finish the whole removal. `stored`: the bytes of all objects when the
+    /// transaction began.
+    private func slices<Item: Sendable>(
+        of items: [Item],
+        _ body: (ArraySlice<Item>, _ stored: Int64, Connection) throws(StorageError) -> (value: Outcome, count: Int)?,
+        each: (Outcome) -> Void
     ) throws(StorageError) {
-        var next = 0
-        while next < items.count {
-            if next > 0 { usleep(Self.pause) }
-            let first = next
-            let done = try writer.perform { connection throws(StorageError) in
-                try body(items[first...], connection)
+        var left = items[...]
+        while !left.isEmpty {
+            if left.startIndex > 0 { usleep(Self.pause) }
+            let items = left
+            let (done, rest) = try writer.perform {
+                connection throws(StorageError) -> ([Outcome], ArraySlice<Item>) in
+                let start = ContinuousClock.now
+                let stored = try connection.storedSize()
+                var (done, rest) = ([Outcome](), items)
+                repeat {
+                    guard let (value, count) = try body(rest, stored, connection) else { return (done, []) }
+                    done.append(value)
+                    rest.removeFirst(count)
+                } while !rest.isEmpty && start.duration(to: .now) < Self.slice
+                return (done, rest)
             }
-            done.values.forEach(each)
-            if done.isOver { return }
-            next += done.count
+            done.forEach(each)
+            left = rest
         }
     }
 }
