@@ -6,20 +6,15 @@ final class CommitCount: Sendable {
     /// The word of the lock file with the commits of all processes.
     static let word = 3
 
-    private enum Source {
-        case unknown
-        case mapped(MappedWords)
-        /// Read by a system call, because the file cannot be mapped or another machine may write to it.
-        case read
-    }
-
     private struct Counting {
         var own: Int64 = 0
-        var source = Source.unknown
+        /// The mapped file; nil before it is used, and where it must be read by a system call.
+        var words: MappedWords?
     }
 
     /// The lock file; nil when there is none. Then no process writes.
     private let lock: FileLock?
+    /// Whether the file is mapped: no other machine writes to it.
     private let maps: Bool
     /// Also held while the file's count is read, because the difference must be exact.
     private let state = Mutex(Counting())
@@ -45,17 +40,11 @@ final class CommitCount: Sendable {
     var others: Int64 {
         guard let lock else { return 0 }
         return state.withLock { state in
-            if case .unknown = state.source { state.source = source(lock) }
-            if case .mapped(let words) = state.source { return words[Self.word] &- state.own }
+            // An earlier version leaves the file empty until the first commit, so that it cannot be mapped before.
+            if maps, state.words == nil { state.words = lock.map(words: Self.word + 1) }
+            if let words = state.words { return words[Self.word] &- state.own }
             let all = bestEffort { try lock.read(words: 1, from: Self.word)[0] }
             return all.map { $0 &- state.own } ?? 0
         }
-    }
-
-    private func source(_ lock: FileLock) -> Source {
-        guard maps else { return .read }
-        if let words = lock.map(words: Self.word + 1) { return .mapped(words) }
-        // An earlier version leaves the file empty until the first commit.
-        return .unknown
     }
 }
