@@ -118,7 +118,7 @@ extension DiskStorage {
         // An entry that has gone meanwhile was removed for another reason.
         let current = bestEffort { try self.entry(for: entry.key) } ?? nil
         if current?.object == entry.object { noteRemoval(of: entry.row, .damaged) }
-        writer.submit(urgent: false, optional: true) { connection throws(StorageError) in
+        writer.submit(optional: true) { connection throws(StorageError) in
             guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
             try connection.remove(row: current.row, from: directory)
             // A failure changes nothing: the read is a miss with or without the row, and the next reader tries again.
@@ -129,7 +129,7 @@ extension DiskStorage {
     /// the file, and the next store of the same bytes writes it anew.
     package func distrust(_ digest: Digest) {
         guard !isReadOnly else { return }
-        writer.submit(urgent: false) { connection throws(StorageError) in
+        writer.submit { connection throws(StorageError) in
             try connection.setModified(.min, object: digest)
             // A failure leaves the file as it was, and the next reader finds the damage again.
         }
@@ -137,7 +137,7 @@ extension DiskStorage {
 
     private func follow(_ entry: Entry, modified: Int64) {
         guard !isReadOnly else { return }
-        writer.submit(urgent: false, optional: true) { connection throws(StorageError) in
+        writer.submit(optional: true) { connection throws(StorageError) in
             try connection.setModified(modified, object: entry.object.digest)
         }
     }

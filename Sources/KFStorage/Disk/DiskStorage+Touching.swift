@@ -64,7 +64,7 @@ extension DiskStorage {
         }
         let lock = session.lock
         for slice in slices.isEmpty ? [[]] : slices {
-            writer.submit(urgent: false, optional: true) { [self] connection throws(StorageError) in
+            writer.submit(optional: true) { [self] connection throws(StorageError) in
                 if let lock { try writeCounts(to: lock) }
                 try Self.write(slice, connection)
             } completion: { [self] result in

@@ -31,11 +31,11 @@ final class IndexWriter: Sendable {
     /// Queues a change. `completion` is called once, on the writer's thread, after the commit. An `optional` change is
     /// dropped instead of waiting for another process.
     func submit(
-        urgent: Bool, optional: Bool = false, change: @escaping IndexJob.Change,
+        optional: Bool = false, change: @escaping IndexJob.Change,
         completion: @escaping IndexJob.Completion = { _ in }
     ) {
-        let since = optional ? ContinuousClock.now - Self.longAgo : urgent ? waitingSince : .now
-        add([IndexJob(change, since: since, isOptional: optional, completion: completion)], urgent ? .none : .few)
+        let since = optional ? ContinuousClock.now - Self.longAgo : .now
+        add([IndexJob(change, since: since, isOptional: optional, completion: completion)], .few)
     }
 
     /// Queues groups of stores. Each group is committed in one transaction.

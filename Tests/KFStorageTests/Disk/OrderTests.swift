@@ -79,7 +79,7 @@ final class OrderTests: DiskSuite {
         let storage = try fixture.open()
         async let first = storage.put("x", "first")
         let failure: Result<Void, StorageError> = await withCheckedContinuation { continuation in
-            storage.writer.submit(urgent: false) { connection throws(StorageError) in
+            storage.writer.submit { connection throws(StorageError) in
                 if hasWritten { try connection.execute("INSERT INTO hosts (name) VALUES ('half')") }
                 throw .readOnly(path: "test")
             } completion: { result in
