@@ -59,11 +59,12 @@ package final class DiskStorage: Sendable {
         let session: IndexSession
         let writer: IndexWriter
         /// Whether this directory replaced one that was deleted from outside.
-        var isRemade = false
+        let isRemade: Bool
         /// The number of times that a damaged index was rebuilt.
-        var heals = 0
+        let heals: Int
 
-        init(_ configuration: Configuration) throws(StorageError) {
+        init(_ configuration: Configuration, isRemade: Bool = false, heals: Int = 0) throws(StorageError) {
+            (self.isRemade, self.heals) = (isRemade, heals)
             session = try DiskStorage.open(configuration)
             writer = IndexWriter(session, synchronizes: configuration.synchronizes)
         }
@@ -98,10 +99,7 @@ package final class DiskStorage: Sendable {
         try open.withLock { parts throws(StorageError) in
             if parts.session.isInPlace { return parts.isRemade || parts.heals > 0 }
             guard configuration.access == .create else { return false }
-            let heals = parts.heals
-            parts = try Parts(configuration)
-            parts.isRemade = true
-            parts.heals = heals
+            parts = try Parts(configuration, isRemade: true, heals: parts.heals)
             return true
         }
     }
@@ -134,16 +132,14 @@ package final class DiskStorage: Sendable {
             if parts.session.indexNumber != number { return true }
             guard !parts.session.isReadOnly, parts.heals < Self.mostHeals else { return false }
             let old = parts.session
-            let next = (heals: parts.heals + 1, isRemade: parts.isRemade)
             old.retire()
             do throws(StorageError) {
                 try Self.replaceIndex(configuration) { $0.indexNumber == number }
-                parts = try Parts(configuration)
+                parts = try Parts(configuration, isRemade: parts.isRemade, heals: parts.heals + 1)
             } catch {
                 try old.rejoin()
                 throw error
             }
-            (parts.heals, parts.isRemade) = next
             parts.session.adoptFlights(of: old)
             return true
         }
