@@ -59,9 +59,8 @@ enum BrokenIndex {
         }
     }
 
-    /// The number of parts in which rows are read. Row numbers are hashes. In each part, the rows after an unreadable
-    /// page are lost.
-    private static let parts: UInt64 = 1024
+    /// The number of parts in which rows are read. In each part, the rows after an unreadable page are lost.
+    private static let parts = 1024
 
     /// Copies the entries that are undamaged and whose files exist. An index whose schema differs from kf's in any way
     /// is not read.
@@ -72,11 +71,9 @@ enum BrokenIndex {
         } catch .corruptIndex {
             return 0
         }
-        let span = UInt64.max / parts + 1
         try new.transaction { () throws(StorageError) in
-            for part in 0..<parts {
-                let first = Int64.min &+ Int64(bitPattern: part * span)
-                for found in try damaged.wholeEntries(from: first, through: first + Int64(span - 1)) {
+            for part in Connection.parts(parts) {
+                for found in try damaged.wholeEntries(part) {
                     guard directory.objects.size(of: found.entry.object) == found.entry.object.size else { continue }
                     try new.adopt(found.entry, host: found.host, format: found.format)
                     // A damaged table of tags costs the tags only.

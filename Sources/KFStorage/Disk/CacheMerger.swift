@@ -83,15 +83,10 @@ package struct CacheMerger: ~Copyable {
         }
     }
 
-    /// The ranges of row numbers that are read together. The numbers are hashes, so that rows are spread evenly.
+    /// The ranges of row numbers that are read together.
     private static func parts(of storage: DiskStorage) throws(StorageError) -> [ClosedRange<Int64>] {
         let count = try storage.read { connection throws(StorageError) in try connection.count() }
-        let parts = UInt64(max(1, count / Self.part))
-        let span = UInt64.max / parts
-        return (0..<parts).map { part in
-            let first = Int64.min &+ Int64(bitPattern: part &* span)
-            return first...(part == parts - 1 ? Int64.max : first &+ Int64(bitPattern: span &- 1))
-        }
+        return Connection.parts(max(1, count / part))
     }
 
     private static func entries(
@@ -99,7 +94,7 @@ package struct CacheMerger: ~Copyable {
     ) throws(StorageError) -> [Found] {
         try storage.read { connection throws(StorageError) in
             var entries: [Found] = []
-            for found in try connection.wholeEntries(from: rows.lowerBound, through: rows.upperBound)
+            for found in try connection.wholeEntries(rows)
             where found.entry.key.isOriginal == originals && found.entry.key.holdsImage {
                 entries.append((found, try connection.tags(row: found.entry.row)))
             }

@@ -70,15 +70,12 @@ extension DiskStorage {
                 try connection.ranking(query, after: .min, through: .max)
             }
         }
-        let directory = session.directory
-        let step = UInt64.max / UInt64(parts)
+        let (directory, ranges) = (session.directory, Connection.parts(parts))
         let results = Mutex<[Result<[RankedRow], StorageError>]>([])
         DispatchQueue.concurrentPerform(iterations: parts) { part in
-            // Row numbers are hashes, so rows are spread evenly.
-            let first = Int64.min &+ Int64(bitPattern: UInt64(part) &* step)
-            let last = part == parts - 1 ? .max : first &+ Int64(bitPattern: step)
+            let (before, last) = (ranges[part].lowerBound.subtracting(saturating: 1), ranges[part].upperBound)
             let found = Result { () throws(StorageError) in
-                try IndexSession.open(directory, writable: false).ranking(query, after: first, through: last)
+                try IndexSession.open(directory, writable: false).ranking(query, after: before, through: last)
             }
             results.withLock { $0.append(found) }
         }

@@ -71,7 +71,6 @@ extension Connection {
         """)
     private static let objectsBetween = Query(
         "SELECT id, hash, ext, size, mtime FROM objects WHERE id BETWEEN ?1 AND ?2 ORDER BY id")
-    private static let referencesByRow = Query("SELECT refs FROM objects WHERE id = ?1")
     private static let entryObjects = Query("SELECT object, id, key, identifier FROM entries")
 
     /// Returns the errors that SQLite's integrity check reports; empty if there are none.
@@ -157,11 +156,6 @@ extension Connection {
 
     func objectRow(_ row: Int64) throws(StorageError) -> ObjectRow? { try objects(in: row...row).first }
 
-    /// Returns the reference count that the index keeps for an object; nil if it has no row.
-    func references(ofObject row: Int64) throws(StorageError) -> Int64? {
-        try first(Self.referencesByRow, row) { $0.int64(0) }
-    }
-
     /// Returns the entries of each of these objects. Scans the table: an index for this rare query is not worth its
     /// cost.
     func entries(ofObjects rows: Set<Int64>) throws(StorageError) -> [Int64: [(row: Int64, key: EntryKey)]] {
@@ -199,18 +193,27 @@ extension Connection {
             AND typeof(o.mtime) = 'integer' AND typeof(h.name) = 'text' AND typeof(f.name) = 'text'
         """)
 
-    /// Returns the sound entries between two rows, up to the first that SQLite cannot read.
-    func wholeEntries(from first: Int64, through last: Int64) throws(StorageError) -> [SalvagedEntry] {
+    /// Returns the row numbers in so many equal parts. The numbers are hashes, so that rows are spread evenly.
+    static func parts(_ count: Int) -> [ClosedRange<Int64>] {
+        let span = UInt64.max / UInt64(count)
+        return (0..<count).map { part in
+            let first = Int64.min &+ Int64(bitPattern: UInt64(part) &* span)
+            return first...(part == count - 1 ? .max : first &+ Int64(bitPattern: span &- 1))
+        }
+    }
+
+    /// Returns the sound entries of these rows, up to the first that SQLite cannot read.
+    func wholeEntries(_ part: ClosedRange<Int64>) throws(StorageError) -> [SalvagedEntry] {
         var found: [SalvagedEntry] = []
-        var rows = AscendingRows(path, from: first)
+        var rows = AscendingRows(path, from: part.lowerBound)
         do throws(StorageError) {
-            try forEach(Self.wholeEntries, first, last) { row throws(StorageError) in
+            try forEach(Self.wholeEntries, part.lowerBound, part.upperBound) { row throws(StorageError) in
                 let place = try rows.take(row.int64(0))
                 guard let entry = Self.entry(row, key: nil), entry.key.places.contains(place) else { return }
                 found.append(SalvagedEntry(entry: entry, host: row.text(21), format: row.text(22)))
             }
         } catch .corruptIndex {
-            // The entries from there up to `last` are lost.
+            // The entries from there up to the end of the part are lost.
         }
         return found
     }

@@ -172,8 +172,8 @@ struct Suspect: Sendable {
         guard let row else { return true }
         for entry in entries { try connection.removeEntry(row: entry) }
         // Another entry may refer to it since its entries were looked up; that entry's next reader will remove it.
-        guard let rest = try connection.references(ofObject: row.row), rest <= 0 else { return true }
-        try connection.forgetObject(row: row.row)
+        guard let rest = try connection.object(row: row.row), rest.references <= 0 else { return true }
+        try connection.deleteObject(row: row.row, size: rest.size)
         return true
     }
 
