@@ -55,7 +55,7 @@ extension CacheDirectory {
     }
 
     private func rename(_ name: String, _ target: String) throws(StorageError) {
-        let folder = try openFolder(of: name, "rename")
+        let folder = try Folder(of: name, beneath: version.raw, "rename", path(name))
         try inFolder(of: target, "rename") { targetFolder, targetName in
             Self.lastComponent(name).withPath { renameat(folder.raw, $0, targetFolder, targetName) }
         }
@@ -63,7 +63,7 @@ extension CacheDirectory {
 
     /// Gives a file a second name; throws EEXIST when that name is taken.
     func link(_ name: String, to target: String) throws(StorageError) {
-        let folder = try openFolder(of: name, "link")
+        let folder = try Folder(of: name, beneath: version.raw, "link", path(name))
         try inFolder(of: target, "link") { targetFolder, targetName in
             Self.lastComponent(name).withPath { linkat(folder.raw, $0, targetFolder, targetName, 0) }
         }
@@ -137,32 +137,38 @@ extension CacheDirectory {
     private func inFolder(
         of name: String, _ call: String, _ body: (Int32, UnsafePointer<CChar>) -> Int32
     ) throws(StorageError) {
-        let folder = try openFolder(of: name, call)
+        let folder = try Folder(of: name, beneath: version.raw, call, path(name))
         try retry(call, path(name)) {
             Self.lastComponent(name).withPath { body(folder.raw, $0) }
         }
     }
 
-    /// Opens the folder of a name's last component: `v1` itself, or a folder below it.
-    private func openFolder(of name: String, _ call: String) throws(StorageError) -> Folder {
-        let last = Self.lastComponent(name)
-        guard !last.isEmpty, last != ".", last != "..", !name.utf8.contains(0) else {
-            throw .system(call: call, path: path(name), errno: EXDEV)
-        }
-        guard last.utf8.count < name.utf8.count else { return Folder(raw: version.raw, isOwned: false) }
-        let folder = String(name[..<name.utf8.index(name.utf8.endIndex, offsetBy: -last.utf8.count - 1)])
-        let raw = try retry(call, path(name)) { folder.withPath { kf_open_folder_beneath(version.raw, $0) } }
-        return Folder(raw: raw, isOwned: true)
-    }
-
-    private struct Folder: ~Copyable {
+    /// The folder of a name's last component: the directory itself, or one below it.
+    struct Folder: ~Copyable {
         let raw: Int32
-        let isOwned: Bool
+        private let isOwned: Bool
+
+        /// Opens the folder without following links. Throws EXDEV for a name that leads elsewhere.
+        init(
+            of name: String, beneath directory: Int32, _ call: String, _ path: @autoclosure () -> String
+        ) throws(StorageError) {
+            let last = CacheDirectory.lastComponent(name)
+            guard !last.isEmpty, last != ".", last != "..", !name.utf8.contains(0) else {
+                throw .system(call: call, path: path(), errno: EXDEV)
+            }
+            guard last.utf8.count < name.utf8.count else {
+                (raw, isOwned) = (directory, false)
+                return
+            }
+            let folder = String(name[..<name.utf8.index(name.utf8.endIndex, offsetBy: -last.utf8.count - 1)])
+            raw = try retry(call, path()) { folder.withPath { kf_open_folder_beneath(directory, $0) } }
+            isOwned = true
+        }
 
         deinit { if isOwned { close(raw) } }
     }
 
-    private static func lastComponent(_ name: String) -> String {
+    static func lastComponent(_ name: String) -> String {
         guard let slash = name.utf8.lastIndex(of: UInt8(ascii: "/")) else { return name }
         return String(name[name.utf8.index(after: slash)...])
     }

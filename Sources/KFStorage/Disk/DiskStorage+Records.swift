@@ -1,4 +1,3 @@
-import CSystem
 import Glibc
 import KFSystem
 
@@ -47,17 +46,7 @@ package struct KnownFiles: ~Copyable {
 
     /// Removes a file. Links on the way are not followed. Blocks.
     package func remove(_ name: String) throws(StorageError) {
-        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-        guard let last = parts.last, last != "", last != ".", last != "..", !name.contains(byte: 0) else {
-            throw .system(call: "unlink", path: name, errno: EXDEV)
-        }
-        guard parts.count > 1 else {
-            return try _ = retry("unlink", name) { name.withPath { unlinkat(directory.raw, $0, 0) } }
-        }
-        let above = parts.dropLast().joined(separator: "/")
-        let folder = FileDescriptor(
-            taking: try retry("open", name) { above.withPath { kf_open_folder_beneath(directory.raw, $0) } },
-            path: above)
-        try retry("unlink", name) { String(last).withPath { unlinkat(folder.raw, $0, 0) } }
+        let folder = try CacheDirectory.Folder(of: name, beneath: directory.raw, "unlink", name)
+        try retry("unlink", name) { CacheDirectory.lastComponent(name).withPath { unlinkat(folder.raw, $0, 0) } }
     }
 }
