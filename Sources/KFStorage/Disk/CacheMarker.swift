@@ -97,7 +97,7 @@ struct CacheMarker {
         } catch let error where error.isAbsence {
             return false
         }
-        if IndexHeader.isOwn(in: version.raw) { return true }
+        if Self.hasOwnIndex(version.raw) { return true }
         guard try names(".", in: root).allSatisfy({ isMarker($0) || $0 == "v1" || $0 == "lost+found" }) else {
             return false
         }
@@ -105,11 +105,9 @@ struct CacheMarker {
         return found.isSuperset(of: ["lock", "flights", CacheLayout.objects])
             && found.allSatisfy { Self.contents.contains($0) || $0.hasPrefix("index.sqlite") }
     }
-}
 
-enum IndexHeader {
     /// Returns whether `index.sqlite` in an open directory is an SQLite database with kf's application id.
-    static func isOwn(in version: Int32) -> Bool {
+    private static func hasOwnIndex(_ version: Int32) -> Bool {
         guard stat("index.sqlite", in: version)?.isRegularFile == true else { return false }
         var header = [UInt8](repeating: 0, count: 72)
         let count = bestEffort {

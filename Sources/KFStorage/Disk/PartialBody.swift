@@ -228,8 +228,4 @@ package struct PartialSum: Equatable, Sendable {
         count -= 1
         bytes -= size
     }
-
-    static func + (left: PartialSum, right: PartialSum) -> PartialSum {
-        PartialSum(count: left.count + right.count, bytes: left.bytes.adding(saturating: right.bytes))
-    }
 }

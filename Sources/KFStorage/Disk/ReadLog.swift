@@ -6,15 +6,10 @@ struct ReadLog {
     /// The touches by row. They are written every few seconds, and stay here until they are committed.
     private(set) var touches: [Int64: Touch] = [:]
     /// Reads that the index never records, because they follow an earlier read too closely. The latest are last.
-    private var uses: [Use] = []
+    private var uses: [(row: Int64, accessed: Timestamp)] = []
     var counts = ReadCounts()
     /// Whether a write of these changes is scheduled.
     var isScheduled = false
-
-    private struct Use {
-        let row: Int64
-        let accessed: Timestamp
-    }
 
     /// The largest number of remembered uses. At this number the earlier half is dropped.
     private static let mostUses = 1 << 14
@@ -27,7 +22,7 @@ struct ReadLog {
 
     mutating func addUse(row: Int64, at time: Timestamp) {
         if uses.count == Self.mostUses { uses.removeFirst(Self.mostUses / 2) }
-        uses.append(Use(row: row, accessed: time))
+        uses.append((row, time))
     }
 
     /// Removes the touches that have been committed.

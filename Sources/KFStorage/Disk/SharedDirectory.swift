@@ -158,9 +158,7 @@ package final class SharedDirectory: Sendable {
         bestEffort {
             let folder = try open(name, O_RDONLY | O_DIRECTORY, in: root)
             let now = Timestamp.now()
-            let own = FileListing.names(in: try open(name, O_RDONLY | O_DIRECTORY, in: root)).lazy
-                .filter(Self.isTemporary)
-            for name in own.prefix(1000) {
+            for name in FileListing.names(in: folder).lazy.filter(Self.isTemporary).prefix(1000) {
                 guard let status = stat(name, in: folder.raw), status.isRegularFile,
                     status.seconds(until: now) > Self.oldest
                 else { continue }

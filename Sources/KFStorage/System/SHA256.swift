@@ -2,7 +2,7 @@ import CCrypto
 import KFSystem
 
 /// A SHA-256 value: 32 bytes.
-package struct Digest: Hashable, Comparable, Sendable {
+package struct Digest: Hashable, Sendable {
     let words: (UInt64, UInt64, UInt64, UInt64)
 
     /// Creates a value from 32 bytes; nil for any other count.
@@ -23,9 +23,6 @@ package struct Digest: Hashable, Comparable, Sendable {
         }
         words = (word(0), word(1), word(2), word(3))
     }
-
-    /// In the order of the digits.
-    package static func < (a: Digest, b: Digest) -> Bool { a.words < b.words }
 
     /// The first 64 bits, big-endian.
     package var prefix: UInt64 { words.0 }
