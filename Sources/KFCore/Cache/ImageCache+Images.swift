@@ -49,26 +49,35 @@ extension ImageCache {
         _ data: [UInt8], forKey key: String, processorIdentifier identifier: String = "",
         expiration: StorageExpiration? = nil
     ) async -> CacheStoreResult {
-        var facts = EntryFacts()
-        facts.host = "local"
-        facts.format = "unknown"
-        facts.expiration = expiration ?? diskConfig.expiration
+        var (known, pixels): (ImageFormat?, PixelFacts?)
         if case .image(let format) = data.withUnsafeBytes(ContentKind.sniff) {
-            facts.format = format.rawValue
-            facts.fileExtension = format.fileExtension
+            known = format
             let probed = data.withUnsafeBytes { bytes in
                 Result { () throws(ImagingError) in try ImageProbe.probe(bytes, limits: DecodeLimits()) }
             }
-            if case .success(let info) = probed { facts.pixels = PixelFacts(info) }
+            if case .success(let info) = probed { pixels = PixelFacts(info) }
         }
         var result = CacheStoreResult()
-        do {
-            let key = EntryKey(key: key, identifier: identifier)
-            if try await storeOnDisk(.memory(data), key, facts) != nil { result.disk = .stored }
-        } catch {
-            result.disk = .failed(error)
-        }
+        result.disk = await store(data, EntryKey(key: key, identifier: identifier), known, pixels, expiration)
         return result
+    }
+
+    /// Stores bytes that no server sent on the disk.
+    func store(
+        _ data: [UInt8], _ key: EntryKey, _ format: ImageFormat?, _ pixels: PixelFacts?,
+        _ expiration: StorageExpiration?
+    ) async -> CacheStoreResult.Outcome {
+        var facts = EntryFacts()
+        facts.host = EntryFacts.localHost
+        facts.format = format?.rawValue ?? "unknown"
+        facts.fileExtension = format?.fileExtension ?? ""
+        facts.pixels = pixels
+        facts.expiration = expiration ?? diskConfig.expiration
+        do {
+            return try await storeOnDisk(.memory(data), key, facts) == nil ? .none : .stored
+        } catch {
+            return .failed(error)
+        }
     }
 
     /// Returns the SHA-256 of `key@processorIdentifier`, or of the key alone, as 64 hexadecimal digits. Kingfisher uses

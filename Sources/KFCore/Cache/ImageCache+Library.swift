@@ -29,30 +29,17 @@ extension ImageCache {
                 return .failure(.cacheError(reason: .cannotSerializeImage(detail: error.message)))
             }
         }
+        let pixels = PixelFacts(width: image.width, height: image.height, frames: image.frames.count)
+        var (bytes, format): ([UInt8]?, ImageFormat) = (nil, .png)
         var result = CacheStoreResult()
-        var format = ImageFormat.png
-        var size = 0
-        if case .success(let encoded) = encoding { (format, size) = (encoded.format, encoded.bytes.count) }
-        let facts = ImageFacts(
-            format: format, PixelFacts(width: image.width, height: image.height, frames: image.frames.count),
-            bytes: Int64(size), digest: nil)
-        var bytes: [UInt8]?
-        if case .success(let encoded) = encoding { bytes = encoded.bytes }
+        switch encoding {
+        case .success(let encoded): (bytes, format) = (encoded.bytes, encoded.format)
+        case .failure(let error): if toDisk { result.disk = .failed(error) }
+        }
+        let facts = ImageFacts(format: format, pixels, bytes: Int64(bytes?.count ?? 0), digest: nil)
         storeInMemory(CachedImage(bytes: bytes, image: image, facts: facts, path: nil), key, expiration: nil)
         result.memory = .stored
-        guard toDisk else { return result }
-        do {
-            let bytes = try encoding.get().bytes
-            var entry = EntryFacts()
-            entry.host = "local"
-            entry.format = format.rawValue
-            entry.fileExtension = format.fileExtension
-            entry.pixels = PixelFacts(width: image.width, height: image.height, frames: image.frames.count)
-            entry.expiration = expiration ?? diskConfig.expiration
-            if try await storeOnDisk(.memory(bytes), key, entry) != nil { result.disk = .stored }
-        } catch {
-            result.disk = .failed(error)
-        }
+        if toDisk, let bytes { result.disk = await store(bytes, key, format, pixels, expiration) }
         return result
     }
 
