@@ -266,11 +266,11 @@ extension ImageCache {
         } ?? Removal()
     }
 
-    private func onDisk<Value: Sendable>(
+    /// Runs `body` on one of the cache's threads; nil when there is no cache yet.
+    func onDisk<Value: Sendable>(
+        failing: @escaping @Sendable (StorageError) -> KingfisherError = KingfisherError.init(writing:),
         _ body: @escaping @Sendable (DiskStorage) throws(StorageError) -> Value
     ) async throws(KingfisherError) -> Value? {
-        try await blocking.run { [self] () throws(KingfisherError) -> Value? in
-            try withIndex(failing: KingfisherError.init(writing:), body)
-        }
+        try await blocking.run { [self] () throws(KingfisherError) in try withIndex(failing: failing, body) }
     }
 }

@@ -36,39 +36,35 @@ extension ImageCache {
     public func duplicates(
         distance: Int = 2, _ body: @escaping @Sendable (DuplicateGroup) -> Bool
     ) async throws(KingfisherError) -> Int? {
-        try await blocking.run { [self] () throws(KingfisherError) -> Int? in
-            try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                let found = try described(in: storage)
-                let distance = min(max(distance, 0), Self.duplicateDistances.upperBound)
-                let similar = SimilarHashes(found.hashes, contents: found.contents, distance: distance)
-                for (isEqual, groups) in [(true, similar.equal), (false, similar.alike)] {
-                    for group in groups {
-                        var members: [DuplicateGroup.Member] = []
-                        for image in group {
-                            let all = try storage.variants(ofRow: found.rows[image])
-                            guard let key = all.first?.key.key else { continue }
-                            let images = all.filter {
-                                !$0.key.isAnswer && !DescriptionSerializer.isDescription($0.key.identifier)
-                            }
-                            let entry =
-                                images.first(where: \.key.isOriginal)
-                                ?? images.max { $0.object.size < $1.object.size }
-                            let hash = found.hashes[image]
-                            members.append(
-                                DuplicateGroup.Member(
-                                    key: key,
-                                    entry: entry.map { CachedEntry($0, path: storage.path(of: $0), now: now) },
-                                    dhash: hash, distance: (hash ^ found.hashes[group[0]]).nonzeroBitCount))
+        try await onDisk(failing: KingfisherError.init(reading:)) { [self] storage throws(StorageError) in
+            let found = try described(in: storage)
+            let distance = min(max(distance, 0), Self.duplicateDistances.upperBound)
+            let similar = SimilarHashes(found.hashes, contents: found.contents, distance: distance)
+            for (isEqual, groups) in [(true, similar.equal), (false, similar.alike)] {
+                for group in groups {
+                    var members: [DuplicateGroup.Member] = []
+                    for image in group {
+                        let all = try storage.variants(ofRow: found.rows[image])
+                        guard let key = all.first?.key.key else { continue }
+                        let images = all.filter {
+                            !$0.key.isAnswer && !DescriptionSerializer.isDescription($0.key.identifier)
                         }
-                        members.sort { ($0.distance, $0.key) < ($1.distance, $1.key) }
-                        // Entries may have left since the index was read.
-                        if members.count > 1, !body(DuplicateGroup(isEqual: isEqual, members: members)) {
-                            return found.rows.count
-                        }
+                        let entry =
+                            images.first(where: \.key.isOriginal) ?? images.max { $0.object.size < $1.object.size }
+                        let hash = found.hashes[image]
+                        members.append(
+                            DuplicateGroup.Member(
+                                key: key, entry: entry.map { CachedEntry($0, path: storage.path(of: $0), now: now) },
+                                dhash: hash, distance: (hash ^ found.hashes[group[0]]).nonzeroBitCount))
+                    }
+                    members.sort { ($0.distance, $0.key) < ($1.distance, $1.key) }
+                    // Entries may have left since the index was read.
+                    if members.count > 1, !body(DuplicateGroup(isEqual: isEqual, members: members)) {
+                        return found.rows.count
                     }
                 }
-                return found.rows.count
-            } ?? nil
+            }
+            return found.rows.count
         }
     }
 

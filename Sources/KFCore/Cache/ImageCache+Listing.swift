@@ -20,12 +20,10 @@ extension ImageCache {
         query.isReversed = reversed
         query.limit = limit
         let prepared = query
-        return try await blocking.run { [self] () throws(KingfisherError) -> Bool in
-            try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                try storage.eachEntry(prepared) { body(CachedEntry($0, path: storage.path(of: $0), now: now)) }
-                return true
-            } ?? false
-        }
+        return try await onDisk(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.eachEntry(prepared) { body(CachedEntry($0, path: storage.path(of: $0), now: now)) }
+            return true
+        } ?? false
     }
 
     /// Returns the original of a key and all images made from it, fresh or expired.
@@ -57,12 +55,10 @@ extension ImageCache {
 
     /// Returns whether the bytes of an entry's file are the stored ones. They are hashed.
     package func holdsWhole(_ cached: CachedEntry) async throws(KingfisherError) -> Bool {
-        try await blocking.run { [self] () throws(KingfisherError) in
-            let bytes = try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                try storage.open(cached.entry)?.digest()
-            }
-            return (bytes ?? nil) == cached.entry.object.digest
+        let digest = try await onDisk(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.open(cached.entry)?.digest()
         }
+        return (digest ?? nil) == cached.entry.object.digest
     }
 
     /// Returns the entries of a key in this cache, followed by those of the lower layers. Blocks.

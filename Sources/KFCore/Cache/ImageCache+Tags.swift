@@ -15,11 +15,9 @@ extension ImageCache {
     /// Returns the tags with the number of their entries and the bytes of their files, in the order of names. A file counts
     /// once, however many entries share it.
     public func tags() async throws(KingfisherError) -> [CacheShare] {
-        try await blocking.run { [self] () throws(KingfisherError) in
-            try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in try storage.tags()
-            }
-                ?? []
-        }
+        try await onDisk(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.tags()
+        } ?? []
     }
 
     /// Adds tags on the calling thread, to the originals of processed images as well if `andOriginals` is set. Blocks.
@@ -39,13 +37,11 @@ extension ImageCache {
     /// them. Scans the index.
     public func entries(sha256Prefix digits: String) async throws(KingfisherError) -> [[CachedEntry]] {
         let now = now
-        return try await blocking.run { [self] () throws(KingfisherError) in
-            try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                try storage.entries(hashPrefix: digits).map { entries in
-                    entries.map { CachedEntry($0, path: storage.path(of: $0), now: now) }
-                }
-            } ?? []
-        }
+        return try await onDisk(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.entries(hashPrefix: digits).map { entries in
+                entries.map { CachedEntry($0, path: storage.path(of: $0), now: now) }
+            }
+        } ?? []
     }
 
     /// Returns the SHA-256 of a file's bytes: 64 hexadecimal digits.
