@@ -83,13 +83,4 @@ struct CheckingTests {
         }
         #expect(passed > 50 && refused > 10, "\(passed) pass, \(refused) do not")
     }
-
-    private func failure<Value>(_ work: () throws(ImagingError) -> Value) -> ImagingError? {
-        do throws(ImagingError) {
-            _ = try work()
-            return nil
-        } catch {
-            return error
-        }
-    }
 }

@@ -8,11 +8,6 @@ enum AVIFTools {
     static let areThere = Reference.isThere("avifenc") && Reference.isThere("avifdec")
     static let absence = "no avifenc or no avifdec (package libavif-bin)"
 
-    struct Failure: Error {
-        let program: String
-        let arguments: [String]
-    }
-
     /// Encodes pictures with avifenc; several make an animation. `%` in an option stands for the folder of the files.
     static func make(
         _ bitmaps: [Bitmap], _ options: [String] = [], profile: [UInt8]? = nil, files: [String: [UInt8]] = [:]
@@ -26,7 +21,7 @@ enum AVIFTools {
             inputs.append(folder.path("\(index).png").path)
         }
         let placed = options.map { $0.replacingOccurrences(of: "%", with: folder.url.path) }
-        try run("avifenc", ["-s", "10"] + placed + inputs + [folder.path("out.avif").path])
+        try Reference.succeed("avifenc", ["-s", "10"] + placed + inputs + [folder.path("out.avif").path])
         return try Array(Data(contentsOf: folder.path("out.avif")))
     }
 
@@ -36,7 +31,7 @@ enum AVIFTools {
     static func info(_ avif: [UInt8]) throws -> (properties: [String: String], lines: [String]) {
         let folder = try TemporaryDirectory()
         try folder.write("in.avif", Data(avif))
-        let said = try run("avifdec", ["--info", folder.path("in.avif").path])
+        let said = try Reference.succeed("avifdec", ["--info", folder.path("in.avif").path])
         let lines = String(decoding: said, as: UTF8.self).split(separator: "\n").map(String.init)
         var properties: [String: String] = [:]
         for line in lines {
@@ -55,18 +50,11 @@ enum AVIFTools {
         try folder.write("in.avif", Data(bytes))
         let paths = [folder.path("in.avif").path, folder.path("out.png").path]
         let depth = isGray ? ["-d", "16"] : []
-        try run("avifdec", ["--no-strict", "--png-compress", "0", "--index", String(frame)] + depth + paths)
+        try Reference.succeed(
+            "avifdec", ["--no-strict", "--png-compress", "0", "--index", String(frame)] + depth + paths)
         let bitmap = try ImageDecoder.decode(Array(Data(contentsOf: folder.path("out.png")))).bitmap
         let info = try bytes.withRaw { try ImageProbe.probe($0) }
         return info.bitDepth == 8 ? try bitmap.reducedToEightBits() : bitmap
-    }
-
-    @discardableResult
-    private static func run(_ program: String, _ arguments: [String]) throws -> [UInt8] {
-        guard let output = try Reference.run(program, arguments) else {
-            throw Failure(program: program, arguments: arguments)
-        }
-        return output
     }
 }
 

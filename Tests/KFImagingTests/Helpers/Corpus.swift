@@ -1,6 +1,7 @@
 import Foundation
+import Support
 
-/// The test images beside the repository; nil when there are none.
+/// A collection of the corpora with a manifest.
 struct Corpus {
     struct Entry {
         var path: String
@@ -18,18 +19,9 @@ struct Corpus {
 
     let folder: URL
 
-    static let root: URL? = {
-        let named = ProcessInfo.processInfo.environment["KF_CORPORA"].map { URL(fileURLWithPath: $0) }
-        let beside = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../../shared/corpora")
-            .standardized
-        return [named, beside].compactMap { $0 }.first { FileManager.default.fileExists(atPath: $0.path) }
-    }()
+    static var isThere: Bool { FileManager.default.fileExists(atPath: Corpora.url.path) }
 
-    static var isThere: Bool { root != nil }
-
-    init(_ name: String) {
-        folder = (Corpus.root ?? URL(fileURLWithPath: "/nowhere")).appendingPathComponent(name)
-    }
+    init(_ name: String) { folder = Corpora.url.appendingPathComponent(name) }
 
     func bytes(_ path: String) throws -> [UInt8] {
         try Array(Data(contentsOf: folder.appendingPathComponent(path)))

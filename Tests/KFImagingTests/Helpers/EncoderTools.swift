@@ -8,10 +8,6 @@ enum EncoderTools {
     static let haveHEIC = Reference.isThere("heif-enc") && Reference.isThere("heif-convert")
     static let haveJXL = Reference.isThere("cjxl") && Reference.isThere("djxl")
 
-    struct Failure: Error {
-        let program: String
-    }
-
     /// Encodes an image, which a file of `format` brings to the program. `$out` and `$in` stand for the two files.
     static func make(
         _ image: Image, as format: ImageFormat = .png, _ name: String, _ program: String, _ arguments: String...
@@ -30,9 +26,7 @@ enum EncoderTools {
         let folder = try TemporaryDirectory()
         try folder.write(input, Data(bytes))
         let places = ["$in": folder.path(input).path, "$out": folder.path(output).path]
-        guard try Reference.run(program, arguments.map { places[$0] ?? $0 }) != nil else {
-            throw Failure(program: program)
-        }
+        try Reference.succeed(program, arguments.map { places[$0] ?? $0 })
         return try Array(Data(contentsOf: folder.path(output)))
     }
 }

@@ -1,10 +1,12 @@
+import Support
+
 @testable import KFImaging
 
 extension Files {
     /// A PNG's chunk: length, name, data and checksum.
     static func pngChunk(_ name: String, _ data: [UInt8], hasRightChecksum: Bool = true) -> [UInt8] {
-        let named = Array(name.utf8) + data
-        return bigEndian(data.count) + named + bigEndian(checksum(named) ^ (hasRightChecksum ? 0 : 1))
+        let chunk = PNGChunk.bytes(name, data)
+        return hasRightChecksum ? chunk : chunk.dropLast() + [chunk[chunk.count - 1] ^ 1]
     }
 
     /// The file's chunks: name and data.
@@ -119,14 +121,4 @@ extension Files {
     }
 
     static func bigEndian(_ value: Int) -> [UInt8] { [24, 16, 8, 0].map { UInt8(value >> $0 & 255) } }
-
-    /// CRC-32, bit by bit.
-    private static func checksum(_ bytes: [UInt8]) -> Int {
-        var sum = 0xFFFF_FFFF
-        for byte in bytes {
-            sum ^= Int(byte)
-            for _ in 0..<8 { sum = sum & 1 == 1 ? (sum >> 1) ^ 0xEDB8_8320 : sum >> 1 }
-        }
-        return sum ^ 0xFFFF_FFFF
-    }
 }

@@ -24,6 +24,18 @@ enum Reference {
         return process.terminationStatus == 0 || process.terminationStatus == 2 ? bytes : nil
     }
 
+    struct Failure: Error {
+        let program: String
+        let arguments: [String]
+    }
+
+    /// Returns the program's standard output; throws when it fails.
+    @discardableResult
+    static func succeed(_ program: String, _ arguments: [String]) throws -> [UInt8] {
+        guard let output = try run(program, arguments) else { throw Failure(program: program, arguments: arguments) }
+        return output
+    }
+
     /// The pixels of a binary PGM, PPM or PAM of 8 bits, with the number of channels.
     static func pixels(_ netpbm: [UInt8]) -> (width: Int, height: Int, channels: Int, samples: ArraySlice<UInt8>)? {
         guard netpbm.count > 2, netpbm[0] == UInt8(ascii: "P") else { return nil }

@@ -11,6 +11,16 @@ extension ImageProbe {
     private static var unlimited: DecodeLimits { DecodeLimits(maxPixels: .max, maxSide: .max, maxFrames: .max) }
 }
 
+/// The error that the work throws; nil when it succeeds.
+func failure<Value>(_ work: () throws(ImagingError) -> Value) -> ImagingError? {
+    do throws(ImagingError) {
+        _ = try work()
+        return nil
+    } catch {
+        return error
+    }
+}
+
 extension [UInt8] {
     func probe() throws(ImagingError) -> ImageInfo {
         try withRaw { (bytes) throws(ImagingError) in try ImageProbe.probe(bytes) }
