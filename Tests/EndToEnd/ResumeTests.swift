@@ -78,7 +78,7 @@ import Testing
         let first = FaultStep.cut(body, at: 1_000_000, "ETag: \"1\"", then: .hold)
         let server = try FaultServer.answering(first: first) { [body] in [.rest(body, of: $0, "ETag: \"1\"")] }
         let running = try kf.start(["fetch", server.url("/a.png")])
-        for _ in 0..<500 where partialSize < 500_000 { usleep(10_000) }
+        #expect(await eventually { partialSize >= 500_000 })
         running.signal(SIGKILL)
         _ = try await running.wait()
         #expect(partialSize >= 500_000)

@@ -81,11 +81,7 @@ struct FlightWatchTests {
         let hold = try #require(try holder.enterFlight(key))
         hold.note(bytes: 42)
         let file = try #require(try waiter.session.flights())
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try FlightBeat.read(key.id, from: file)?.bytes != 42 {
-            try #require(ContinuousClock.now < deadline, "no sign comes")
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        #expect(try await eventually { try FlightBeat.read(key.id, from: file)?.bytes == 42 }, "no sign comes")
     }
 
     @Test("The end of a hold ends its flight")

@@ -87,16 +87,6 @@ struct MemoryStorageTests {
         #expect(storage.value(for: key("read")) == nil)
     }
 
-    /// Polls for at most 30 s.
-    private func eventually(_ condition: () -> Bool) async throws -> Bool {
-        let end = ContinuousClock.now + .seconds(30)
-        while !condition() {
-            guard ContinuousClock.now < end else { return false }
-            try await Task.sleep(for: .milliseconds(1))
-        }
-        return true
-    }
-
     @Test("Expired values are swept without further stores")
     func sweep() async throws {
         let storage = storage(seconds: 10)
@@ -106,9 +96,9 @@ struct MemoryStorageTests {
             time.advance(seconds: 5)
             storage.store(2, for: key("b"), cost: 1)
             time.advance(seconds: 6)
-            #expect(try await eventually { storage.totals == (1, 1) })
+            #expect(await eventually { storage.totals == (1, 1) })
             time.advance(seconds: 6)
-            #expect(try await eventually { storage.totals == (0, 0) })
+            #expect(await eventually { storage.totals == (0, 0) })
             // A clock that was set back does not end the sweeping.
             time.advance(seconds: seconds)
         }
@@ -121,7 +111,7 @@ struct MemoryStorageTests {
         storage.store(1, for: key("a"), cost: 40)
         time.advance(seconds: 11)
         storage.configuration.cleanInterval = .zero
-        #expect(try await eventually { storage.totals == (0, 0) })
+        #expect(await eventually { storage.totals == (0, 0) })
     }
 
     @Test("Limits can be changed in use")
