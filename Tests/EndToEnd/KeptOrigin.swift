@@ -41,14 +41,9 @@ enum KeptOrigin {
         (["vary.png"], ["--cache-policy", "http", "-H", "Accept-Language: de"]),
     ]
 
-    private final class Counter: Sendable {
-        private let value = Atomic(0)
-        func next() -> Int { value.add(1, ordering: .relaxed).oldValue }
-    }
-
     static func server() throws -> FaultServer {
         let images = ["a.png": image("png/rgb-colour-key.png"), "expired.png": image("png/one-pixel.png")]
-        let changes = Counter()
+        let changes = Atomic(0)
         return try FaultServer { request in
             let name = String(request.path.split(separator: "/").last ?? "")
             switch name {
@@ -62,7 +57,8 @@ enum KeptOrigin {
                         body: image(isEnglish ? "png/grey-1bit.png" : "webp/animated.webp"))
                 ]
             case "changing.png":
-                return [.reply(body: image(changes.next() == 0 ? "bmp/one-pixel.bmp" : "png/tall.png"))]
+                let isFirst = changes.add(1, ordering: .relaxed).oldValue == 0
+                return [.reply(body: image(isFirst ? "bmp/one-pixel.bmp" : "png/tall.png"))]
             case "partial.png": return partial(request)
             default:
                 let tag = "\"\(name.dropLast(4))\""

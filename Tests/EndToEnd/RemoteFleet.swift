@@ -55,10 +55,7 @@ struct RemoteFleet {
 
     /// A command with an empty cache and without retries.
     func machine(_ environment: [String: String] = [:]) throws -> KFCommand {
-        var kf = try KFCommand()
-        kf.environment["KF_RETRY"] = "0"
-        kf.environment.merge(environment) { $1 }
-        return kf
+        try .withoutRetries().with(environment)
     }
 
     /// Prefetches all images and checks each that came byte for byte: whatever a remote does, none is wrong.
