@@ -146,19 +146,6 @@ extension EndToEnd {
             #expect(server.requests.count <= 300, "\(server.requests.count) requests")
         }
 
-        @Test("Silent hosts get few requests beside quick ones")
-        func silentAmongQuick() async throws {
-            let silent = try (0..<8).map { try FaultServer(address: "127.0.1.\($0 + 1)") { _ in [.hold] } }
-            let quick = try (0..<9).map { number in
-                try FaultServer(address: "127.0.2.\(number + 1)") { [png] _ in [.reply(body: png)] }
-            }
-            let lines = silent.flatMap { server in (0..<100).map { server.url("/\($0).png") } }
-            let others = quick.flatMap { server in (0..<20).map { server.url("/\($0).png") } }
-            let (_, items) = try await prefetch(lines + others, "--timeout", "3s")
-            #expect(items.count { $0.status == "fetched" } == others.count && items.count == 980)
-            #expect(silent.allSatisfy { $0.requests.count <= 6 }, "\(silent.map(\.requests.count))")
-        }
-
         @Test("A quick host does not wait behind the lines of a slow one")
         func slowFirst() async throws {
             let gate = Gate()
