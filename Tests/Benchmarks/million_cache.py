@@ -18,7 +18,6 @@ import tempfile
 import time
 
 HOSTS = 20
-EPOCH_MS = 1000
 
 
 def gif(number):

@@ -36,7 +36,6 @@ def switch(name, /, spoils=False, **needs):
 FAILS = {"answer": ("status:404", "status:503", "reset", "cut")}
 PROCESSED = {"--process": ("resize", "flip", "crop")}
 COLUMNS = {"command": ("prefetch", "pull"), "list": ("csv", "tsv", "jsonl")}
-LAYER = {"state": ("layer",)}
 REMOTE = {"--remote": "own s3"}
 EXPIRED = {"state": ("expired", "old-originals")}
 TLS = {"tls": ("plain", "optional")}

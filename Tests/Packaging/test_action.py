@@ -5,7 +5,6 @@ usage: test_action.py --packages DIR
 """
 
 import argparse
-import functools
 import http.server
 import os
 import pathlib

@@ -6,7 +6,7 @@ from harness import names
 from harness.filesystem import Tmpfs
 from harness.measure import alternate
 from harness.result import Goal, Result
-from harness.server import Server, free_ports
+from harness.server import free_ports
 from .bench import Folders
 from .lists import Endless, Lists
 from .prefetch import curl, kf
