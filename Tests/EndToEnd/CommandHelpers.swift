@@ -92,13 +92,6 @@ extension KFCommand {
 
 extension FixturesDirectory {
     static func path(_ name: String) -> String { url.appendingPathComponent(name).path }
-
-    static func bytes(_ name: String) throws -> [UInt8] { [UInt8](try named(name).data) }
-
-    /// The bytes of a fixture for a suite's own properties, which cannot throw.
-    static func image(_ name: String) -> [UInt8] {
-        do { return try bytes(name) } catch { preconditionFailure("\(error)") }
-    }
 }
 
 extension FaultStep {

@@ -30,6 +30,16 @@ package enum FixturesDirectory {
         return fixture
     }
 
+    /// The bytes of a file, by its path inside `Fixtures/`.
+    package static func bytes(_ path: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: url.appendingPathComponent(path)))
+    }
+
+    /// The same for a suite's own properties, which cannot throw.
+    package static func image(_ path: String) -> [UInt8] {
+        do { return try bytes(path) } catch { preconditionFailure("\(error)") }
+    }
+
     /// The bytes of a file in `Fixtures/broken/`.
     package static func broken(_ name: String) throws -> Data {
         try Data(contentsOf: url.appendingPathComponent("broken").appendingPathComponent(name))

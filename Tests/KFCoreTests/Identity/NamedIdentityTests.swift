@@ -133,9 +133,7 @@ struct NamedIdentityTests {
 
 @Suite("Images influenced by handlers and responders", .bounded)
 struct PersonalImageTests {
-    private let body: [UInt8]
-
-    init() throws { body = try ManagerFixture.fixture("png/rgb.png") }
+    private let body = FixturesDirectory.image("png/rgb.png")
 
     private func fixture(redirects: Bool = false, challenges: Bool = false) throws -> ManagerFixture {
         let image = ScriptedTransport.Answer(body: body, challenges: challenges)

@@ -57,9 +57,7 @@ struct ManagerFixture {
 
     func advance(seconds: Int64) { time.value = time.value.advanced(by: seconds * 1000) }
 
-    static func fixture(_ name: String) throws -> [UInt8] {
-        [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent(name)))
-    }
+    static func fixture(_ name: String) throws -> [UInt8] { try FixturesDirectory.bytes(name) }
 
     static func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
         var options = KingfisherOptions()

@@ -9,9 +9,7 @@ import Testing
 @Suite("Requests to remotes", .bounded, .serialized)
 struct RemoteAskingTests {
     private let layer = MemoryLayer()
-    private let picture: [UInt8]
-
-    init() throws { picture = try ManagerFixture.fixture("png/rgba.png") }
+    private let picture = FixturesDirectory.image("png/rgba.png")
 
     @Test("Calls for the origin or offline do not ask a remote")
     func notAsked() async throws {

@@ -10,9 +10,7 @@ import Testing
 @Suite("Private images and remotes", .bounded, .serialized)
 struct RemotePrivacyTests {
     private let layer = MemoryLayer()
-    private let picture: [UInt8]
-
-    init() throws { picture = try ManagerFixture.fixture("png/rgba.png") }
+    private let picture = FixturesDirectory.image("png/rgba.png")
 
     private func machine(
         _ headers: [(name: String, value: String)] = [], address: String = "127.0.0.1", _ layer: MemoryLayer? = nil

@@ -11,14 +11,9 @@ struct RemoteProcessingTests {
     private static let original = EntryKey(key: RemoteFixture.url)
     private static let target = EntryKey(key: RemoteFixture.url, identifier: chain)
     private let layer = MemoryLayer()
-    private let picture: [UInt8]
+    private let picture = FixturesDirectory.image("png/rgba.png")
     /// An image that no processor here makes, so that it can only come from the remote.
-    private let made: [UInt8]
-
-    init() throws {
-        picture = try ManagerFixture.fixture("png/rgba.png")
-        made = try ManagerFixture.fixture("png/one-pixel.png")
-    }
+    private let made = FixturesDirectory.image("png/one-pixel.png")
 
     private func resized(
         _ machine: RemoteFixture, _ chain: String = chain, _ change: (inout KingfisherOptions) -> Void = { _ in }

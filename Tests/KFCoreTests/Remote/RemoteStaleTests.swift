@@ -10,13 +10,8 @@ import Testing
 @Suite("Expired images of a remote", .bounded, .serialized)
 struct RemoteStaleTests {
     private let layer = MemoryLayer()
-    private let picture: [UInt8]
-    private let other: [UInt8]
-
-    init() throws {
-        picture = try ManagerFixture.fixture("png/rgba.png")
-        other = try ManagerFixture.fixture("png/grey.png")
-    }
+    private let picture = FixturesDirectory.image("png/rgba.png")
+    private let other = FixturesDirectory.image("png/grey.png")
 
     /// An origin whose picture is `other`, so that it cannot be taken for the remote's.
     private func origin() -> ScriptedTransport { RemoteFixture.origin(of: other) }

@@ -11,15 +11,10 @@ import Testing
 struct RemoteVariantTests {
     private static let original = EntryKey(key: RemoteFixture.url)
     private let layer = MemoryLayer()
-    private let picture: [UInt8]
+    private let picture = FixturesDirectory.image("png/rgba.png")
     /// An image that no processor here makes, so that it can only come from the remote.
-    private let made: [UInt8]
+    private let made = FixturesDirectory.image("png/one-pixel.png")
     private let chains = ["a", "b", "c"]
-
-    init() throws {
-        picture = try ManagerFixture.fixture("png/rgba.png")
-        made = try ManagerFixture.fixture("png/one-pixel.png")
-    }
 
     private func put(_ chains: String..., in layer: MemoryLayer? = nil) throws {
         let original = picture.withUnsafeBytes { SHA256.hash($0) }
