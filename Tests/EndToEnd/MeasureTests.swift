@@ -142,6 +142,10 @@ extension EndToEnd {
             let row = try objects([String(decoding: try kf.contents("data/00000.jsonl"), as: UTF8.self)])[0]
             let color = (row["measures"] as? [String: Any])?["color"] as? String
             #expect(color?.count == 7 && row["placeholder"] as? String == color, "\(row)")
+            // The rows of a whole archive are read from it.
+            let again = try await kf.run(shards + ["color", "--results", "again.csv"])
+            let last = String(decoding: try kf.contents("again.csv"), as: UTF8.self).split(separator: "\n").last
+            #expect(last?.split(separator: ",").suffix(3).first.map(String.init) == color, "\(again)")
             let other = try await kf.run(shards + ["dhash"])
             #expect(other.status == 3 && other.errors.contains("rows with"), "\(other)")
         }

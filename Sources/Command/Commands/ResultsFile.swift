@@ -150,11 +150,11 @@ struct ResultsFile: ~Copyable {
         }
     }
 
-    private static func text(_ value: StrictJSON) -> String? {
+    fileprivate static func text(_ value: StrictJSON?) -> String? {
         switch value {
         case .string(let text), .number(let text): text
         case .bool(let isTrue): "\(isTrue)"
-        case .null, .array, .object: nil
+        case nil, .null, .array, .object: nil
         }
     }
 
@@ -204,11 +204,8 @@ extension StrictJSON {
             switch column {
             case "error_code": self["error"]?["code"]
             case "error": self["error"]?["message"]
-            default: self[column]
+            default: self[column] ?? self["measures"]?[column]
             }
-        switch value {
-        case .string(let text), .number(let text): return text
-        default: return ""
-        }
+        return ResultsFile.text(value) ?? ""
     }
 }
