@@ -29,6 +29,18 @@ extension EndToEnd {
 
         private var files: [String] { TemporaryDirectory.files(in: kf.home.path("site")).sorted() }
 
+        @Test("A folder has the files of every usual ending, and options know these")
+        func endings() async throws {
+            let pictures = ["a.apng": "png/rgba.png", "b.JFIF": "jpeg/landscape-420.jpg", "c.jpe": "png/rgba.png"]
+            for (name, picture) in pictures {
+                try kf.home.write("more/\(name)", FixturesDirectory.named(picture).data)
+            }
+            let run = try await kf.run("fetch", "more", "-P", "site", "--create-dirs", "--formats", "apng,jfif")
+            #expect(run.status == 0 && files == ["a.png", "b.jpg", "c.png"], "\(run)")
+            let other = try await kf.run("fetch", "more/a.apng", "-f", "keep", "-o", "x.tif")
+            #expect(other.status == 0 && other.errors.contains("x.tif has the bytes of PNG"), "\(other)")
+        }
+
         @Test("Several formats write a transparent picture as PNG, and --undecoded copies the others")
         func copies() async throws {
             let first = try await site("--undecoded", "copy")

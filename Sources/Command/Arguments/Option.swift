@@ -112,14 +112,15 @@ struct ValueReader<Value: Sendable>: Sendable {
 }
 
 extension ValueReader {
-    /// One of several words, in upper or lower case; `jpg` is `jpeg`.
+    /// One of several words, in upper or lower case; a format's may be any ending of its files, such as `jpg`.
     static func choice(
         _ words: @escaping @Sendable () -> [String], _ make: @escaping @Sendable (String) -> Value?
     ) -> ValueReader {
         ValueReader { (given) throws(UsageError) in
             let words = words()
             let lower = given.text.lowercased()
-            let word = words.first { $0 == lower || $0 == "jpeg" && lower == "jpg" }
+            let format = ImageFormat(ending: lower)?.rawValue
+            let word = words.first { $0 == lower || $0 == format }
             guard let word, let value = make(word) else {
                 let hint = Suggestion.hint(for: given.text, in: words)
                 throw UsageError(

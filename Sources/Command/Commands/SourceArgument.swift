@@ -70,7 +70,7 @@ enum SourceArgument {
             }
             // Users write URLs as `example.com/cat.jpg`.
             let host = text.prefix { $0 != "/" }
-            let isName = ImageFormat.allCases.contains { text.hasSuffix("." + $0.fileExtension) } && host == text
+            let isName = host == text && OutputName.format(of: text) != nil
             let parts = host.split(separator: ":", omittingEmptySubsequences: false)
             let isLocal = parts[0] == "localhost" || parts.count == 2 && UInt16(parts[1]) != nil
             guard host.contains(".") || host.hasPrefix("http") || isLocal, !isName, !text.hasPrefix("."),

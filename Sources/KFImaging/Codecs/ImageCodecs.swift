@@ -102,6 +102,20 @@ extension ImageFormat: CaseIterable {
         }
     }
 
+    /// Other endings of the names of files than the formats' own.
+    private static let otherEndings: [String: ImageFormat] = [
+        "apng": .png, "jpe": .jpeg, "jfif": .jpeg, "heif": .heic, "hif": .heic, "dib": .bmp, "tif": .tiff,
+    ]
+
+    /// Creates the format that the ending of a file's name stands for, without a dot and in upper or lower case; nil for
+    /// the ending of no image.
+    package init?(ending: String) {
+        let ending = ending.lowercased()
+        let own = Self.allCases.first { $0.fileExtension == ending || $0.rawValue == ending }
+        guard let format = own ?? Self.otherEndings[ending] else { return nil }
+        self = format
+    }
+
     /// The usual extension of the format's files, without a dot.
     public var fileExtension: String { codec.fileExtension }
 

@@ -143,8 +143,7 @@ package enum OutputName {
     package static func format(of path: String) -> ImageFormat? {
         let name = path.unicodeScalars.split(separator: "/").last.map { String($0) } ?? ""
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
-        let ending = name[name.index(after: dot)...].lowercased()
-        return ImageFormat.allCases.first { $0.fileExtension == ending || $0.rawValue == ending }
+        return ImageFormat(ending: String(name[name.index(after: dot)...]))
     }
 
     /// Returns the name with the extension of a format in place of a misspelt one; nil for any other name.
@@ -153,8 +152,6 @@ package enum OutputName {
             return nil
         }
         let ending = path[path.index(after: dot)...].lowercased()
-        // Other names of images, which are near to some of these.
-        guard !["tif", "jpe", "jfif", "apng", "heif", "dib"].contains(ending) else { return nil }
         let known = ImageFormat.allCases.filter(\.isEncodable).flatMap { [$0.fileExtension, $0.rawValue] }
         return NearestName.to(ending, in: known).map { path[...dot] + $0 }
     }

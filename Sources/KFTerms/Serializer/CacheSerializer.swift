@@ -246,9 +246,8 @@ public struct ProcessingChain: Sendable {
         }
         let word = arguments.text("format")?.lowercased() ?? ""
         if word == "keep" { return (nil, DefaultCacheSerializer(options: options)) }
-        let formats = ImageFormat.allCases.filter(\.isEncodable)
-        guard let format = formats.first(where: { $0.rawValue == word || $0.fileExtension == word }) else {
-            let words = formats.map(\.rawValue).joined(separator: ", ")
+        guard let format = ImageFormat(ending: word), format.isEncodable else {
+            let words = ImageFormat.allCases.filter(\.isEncodable).map(\.rawValue).joined(separator: ", ")
             throw arguments.fail("the format is '\(word)', but must be one of \(words), keep")
         }
         if options.lossless, !encoding.lossless, ![.webp, .avif, .png, .gif].contains(format) {
@@ -265,9 +264,8 @@ extension EncodeOptions {
     /// Reads the quality of one format, such as `webp=80`; nil for any other text.
     package static func ownQuality(_ text: Substring, _ mark: Character) -> (ImageFormat, Int)? {
         let parts = text.split(separator: mark, omittingEmptySubsequences: false)
-        let name = parts[0].lowercased()
         guard parts.count == 2, let quality = Int(parts[1]), (1...100).contains(quality),
-            let format = lossy.first(where: { $0.rawValue == name || $0.fileExtension == name })
+            let format = ImageFormat(ending: String(parts[0])), lossy.contains(format)
         else { return nil }
         return (format, quality)
     }

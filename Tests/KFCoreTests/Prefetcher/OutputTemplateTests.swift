@@ -112,6 +112,18 @@ struct OutputTemplateTests {
             ["cat.jpg", "cat.JPEG", "v1.2", ".png", "a"].map(OutputName.stem) == ["cat", "cat", "v1.2", ".png", "a"])
     }
 
+    @Test(
+        "Every usual ending of a name stands for its format",
+        arguments: [
+            ("apng", "png"), ("PNG", "png"), ("jpg", "jpeg"), ("jpeg", "jpeg"), ("jpe", "jpeg"), ("JFIF", "jpeg"),
+            ("heic", "heic"), ("heif", "heic"), ("hif", "heic"), ("dib", "bmp"), ("tif", "tiff"), ("Tiff", "tiff"),
+            ("txt", nil), ("jp", nil),
+        ] as [(String, String?)])
+    func endings(_ ending: String, _ format: String?) {
+        #expect(OutputName.format(of: "a.b/photo.\(ending)")?.rawValue == format)
+        #expect(OutputName.stem("photo.\(ending)") == (format == nil ? "photo.\(ending)" : "photo"))
+    }
+
     @Test("A long name keeps its extension")
     func longName() {
         for isSafe in [true, false] {
