@@ -85,6 +85,12 @@ extension EndToEnd {
             #expect(item.key?.contains("/caf%E9.png?size=") == true)
             let url = "file://\(kf.home.path("caf").path)%E9.png"
             #expect(try await kf.run("fetch", "--json", url).item().status == "disk")
+            let known = try await kf.shell(
+                """
+                "$1" cache path -q $'caf\\xe9.png' && echo "file://$PWD/caf%E9.png" > $'\\xfd.txt' &&
+                "$1" prefetch -q --allow-local $'\\xfd.txt'
+                """)
+            #expect(known.status == 0 && known.errors == "", "\(known)")
             let missing = try await kf.shell("\"$1\" fetch $'\\xfe.png'")
             #expect(missing.errors == "kf: \\xfe.png: No such file or directory [5003]\n", "\(missing)")
         }

@@ -87,7 +87,7 @@ enum SourceArgument {
             text.hasPrefix("sha256:") || text.hasPrefix(GivenKey.prefix) || text.contains("#user=")
             || text.contains("#trust=")
             || text.hasPrefix("file://") && text.contains("?size=") || text == key
-            || !text.isEmpty && !text.contains("/") && !text.contains(":") && access(text, F_OK) != 0
+            || !text.isEmpty && !text.contains("/") && !text.contains(":") && !text.withPath({ access($0, F_OK) == 0 })
         return isKey ? .provider(RawImageDataProvider(data: [], cacheKey: key ?? text)) : try source(text, key: key)
     }
 

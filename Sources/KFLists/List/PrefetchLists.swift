@@ -74,7 +74,7 @@ public final class PrefetchLists: PrefetchInput {
     package static func unreadable(_ paths: [String]) -> [KingfisherError] {
         paths.compactMap { path in
             let isDirectory = status(of: path)?.isDirectory
-            if isDirectory == false, path == "-" || access(path, R_OK) == 0 { return nil }
+            if isDirectory == false, path == "-" || path.withPath({ access($0, R_OK) }) == 0 { return nil }
             return PrefetchList.failure(path, describe(errno: isDirectory == true ? EISDIR : errno))
         }
     }
