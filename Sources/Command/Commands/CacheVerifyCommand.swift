@@ -1,37 +1,37 @@
 import KFCore
 
-struct CacheVerifyCommand: Sendable {
-    private let common: CommonSettings
-    private let selection: EntrySelection
-    private let repairs: Bool
-    private let lock: String?
-
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        selection = try EntrySelection(arguments)
-        repairs = try arguments[Options.repair]
-        lock = try arguments[Options.verifiedLock]
-        if lock != nil, repairs || !selection.isEmpty {
-            throw UsageError(message: "--lock checks the images of the lock alone, and repairs nothing")
+enum CacheVerifyCommand {
+    static func run(_ arguments: ParsedArguments) throws(UsageError) -> ExitStatus {
+        let common = try CommonSettings(arguments)
+        let selection = try EntrySelection(arguments)
+        let repairs = try arguments[Options.repair]
+        if let lock = try arguments[Options.verifiedLock] {
+            guard !repairs, selection.isEmpty else {
+                throw UsageError(message: "--lock checks the images of the lock alone, and repairs nothing")
+            }
+            return CacheLockCheck.run(lock, common)
         }
-    }
-
-    func run() -> ExitStatus {
-        if let lock { return CacheLockCheck.run(lock, common) }
         return common.onCache(access: repairs ? .existing : .readOnly) { cache throws(KingfisherError) in
             let start = ContinuousClock.now
             guard let noted = try await selection.noted(in: cache, common) else { return .someFailed }
             var status = noted.status
-            let result = try await cache.verify(noted.selection, repairs: repairs) { report($0) }
+            let result = try await cache.verify(noted.selection, repairs: repairs) { report($0, common) }
             if (result?.damage ?? 0) > 0 { status.raise(to: .someFailed) }
-            summarize(result, start.duration(to: .now), status)
+            let elapsed = start.duration(to: .now)
+            if common.json {
+                let record = (result ?? Verification(), result != nil, common.cacheDirectory, elapsed)
+                Terminal.print(JSONObject(summary: record, summary, status: status).json)
+            } else if !common.quiet {
+                let told = result.map { "\(text($0, repairs: repairs)) (\(ByteText.seconds(elapsed)))" }
+                Terminal.print(told ?? "\(Terminal.visible(common.cacheDirectory)): no cache yet")
+            }
             return status
         }
     }
 
-    private func report(_ finding: CacheFinding) {
+    private static func report(_ finding: CacheFinding, _ common: CommonSettings) {
         if common.json {
-            Terminal.print(JSONObject(finding, Self.fields).json)
+            Terminal.print(JSONObject(finding, fields).json)
         } else if !common.quiet {
             let place = finding.path.map { "\(Terminal.visible($0)): " } ?? ""
             let names = finding.entries.map { EntryText.name($0, whole: common.verbose) }
@@ -41,21 +41,7 @@ struct CacheVerifyCommand: Sendable {
         }
     }
 
-    private func summarize(_ result: Verification?, _ elapsed: Duration, _ status: ExitStatus) {
-        let verification = result ?? Verification()
-        if common.json {
-            let record = (verification, result != nil, common.cacheDirectory, elapsed)
-            Terminal.print(JSONObject(summary: record, Self.summary, status: status).json)
-        } else if !common.quiet {
-            guard let result else {
-                Terminal.print("\(Terminal.visible(common.cacheDirectory)): no cache yet")
-                return
-            }
-            Terminal.print("\(text(result)) (\(ByteText.seconds(elapsed)))")
-        }
-    }
-
-    private func text(_ result: Verification) -> String {
+    private static func text(_ result: Verification, repairs: Bool) -> String {
         let looked =
             "checked \(EntryText.count(result.entries, "entry", "entries")) and "
             + "\(EntryText.count(result.files, "file")), \(ByteText.bytes(result.bytes))"
@@ -66,12 +52,10 @@ struct CacheVerifyCommand: Sendable {
         let found = "\(looked): \(kinds.joined(separator: ", "))"
         if repairs {
             let removed = result.counts.reduce(0) { $0 + ($1.key.isRemoved ? $1.value.repaired : 0) }
-            let done = [("removed", removed), ("repaired", result.repaired - removed)].filter { $0.1 > 0 }
-            let left = result.found - result.repaired
-            if left == 0, done.count == 1 { return "\(found); all \(done[0].0)" }
-            return "\(found); "
-                + (done + [("not repaired", left)].filter { $0.1 > 0 }).map { "\($0.1) \($0.0)" }.joined(
-                    separator: ", ")
+            let left = EntryText.counts((result.found - result.repaired, "not repaired"))
+            let done = EntryText.counts((removed, "removed"), (result.repaired - removed, "repaired"))
+            if left.isEmpty, done.count == 1 { return "\(found); all \(removed > 0 ? "removed" : "repaired")" }
+            return "\(found); \((done + left).joined(separator: ", "))"
         }
         return
             "\(found); --repair \(result.damage > 0 ? "repairs it" : "removes \(result.found == 1 ? "it; it is" : "them; they are") harmless")"

@@ -122,7 +122,7 @@ extension CommandTable {
             selection, nothing, hosts,
         ],
         essential: "repair host format expired older-than unused-for larger-than processor tag cache-dir json help"
-    ) { (arguments) throws(UsageError) in try CacheVerifyCommand(arguments).run() }
+    ) { (arguments) throws(UsageError) in try CacheVerifyCommand.run(arguments) }
 
     static let cacheReport = CommandSpec(
         "cache", "report", summary: "Write an HTML page with the cache's statistics", operands: "[URL|PATTERN]...",
