@@ -152,6 +152,22 @@ extension ValueReader where Value == String {
             return given.text
         }
     }
+
+    /// The name of a host, with A-labels as URLs have it.
+    static var hostName: Self {
+        Self { (given) throws(UsageError) in
+            do throws(HostName.Failure) { return try HostName.ascii(given.text) } catch {
+                throw given.problem("the host \(error.reason)")
+            }
+        }
+    }
+
+    static var tag: Self {
+        Self("a name of at most 100 characters, such as site") { text in
+            let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
+            return isPlain && (1...100).contains(text.count) ? text : nil
+        }
+    }
 }
 
 extension ValueReader where Value == Int {
@@ -187,17 +203,6 @@ extension ValueReader where Value == Duration {
 extension ValueReader where Value == HostPattern {
     static var host: Self {
         Self("a host such as example.com, *.example.com, example.com:8080 or [::1]") { HostPattern($0) }
-    }
-}
-
-extension ValueReader where Value == String {
-    /// The name of a host, with A-labels as URLs have it.
-    static var hostName: Self {
-        Self { (given) throws(UsageError) in
-            do throws(HostName.Failure) { return try HostName.ascii(given.text) } catch {
-                throw given.problem("the host \(error.reason)")
-            }
-        }
     }
 }
 

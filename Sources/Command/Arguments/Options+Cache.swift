@@ -299,12 +299,3 @@ struct ProcessorText: Sendable {
         }
     }
 }
-
-extension ValueReader where Value == String {
-    static var tag: Self {
-        Self("a name of at most 100 characters, such as site") { text in
-            let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
-            return isPlain && (1...100).contains(text.count) ? text : nil
-        }
-    }
-}

@@ -72,9 +72,7 @@ public struct ImageLock: Sendable {
         while true {
             let count: Int
             do throws(StorageError) {
-                count = try piece.withMutableBytes { buffer throws(StorageError) in
-                    try retry("read", path) { Glibc.read(file.raw, buffer.baseAddress, buffer.count) }
-                }
+                count = try piece.withMutableBytes { buffer throws(StorageError) in try file.read(into: buffer) }
             } catch {
                 throw failure(path, error.reason)
             }
