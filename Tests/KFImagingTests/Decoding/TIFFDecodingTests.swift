@@ -115,6 +115,24 @@ struct TIFFDecodingTests {
         #expect(try ImageDecoder.decode(TIFFFile.bytes(.init(size: (1, 1), data: [1]))).metadata == nil)
     }
 
+    @Test("CIE L*a*b* of D50 becomes sRGB, whose greys are neutral", arguments: [8, 16])
+    func lab(bits: Int) throws {
+        // White, grey, black; then the red, the green and the blue of sRGB, rounded.
+        let colors = [[255, 0, 0], [128, 0, 0], [0, 0, 0], [138, 81, 70], [224, -79, 81], [75, 68, -112]]
+        let data = colors.flatMap { color -> [UInt8] in
+            color.enumerated().flatMap { index, value -> [UInt8] in
+                let low = UInt8(truncatingIfNeeded: index == 0 ? value : 0)
+                return bits == 8 ? [UInt8(truncatingIfNeeded: value)] : [low, UInt8(truncatingIfNeeded: value)]
+            }
+        }
+        let page = TIFFFile.Page(size: (6, 1), bits: bits, samples: 3, photometric: 8, data: data)
+        let picture = try ImageDecoder.decode(TIFFFile.bytes(page)).bitmap
+        let expected: [[Int]] = [
+            [255, 255, 255], [119, 119, 119], [0, 0, 0], [255, 0, 0], [10, 255, 0], [0, 1, 254],
+        ]
+        #expect((0..<6).map { picture[$0, 0] } == expected)
+    }
+
     @Test("Entries of EXIF that share their bytes are not multiplied")
     func sharedExif() throws {
         // 4096 entries of 256 KiB each, all of them the whole of the same bytes.

@@ -6,7 +6,9 @@ struct TIFFLayout {
         case rgb
         case palette
         case inks
-        /// libtiff makes RGB of luma and chroma, or of CIE L*a*b*.
+        /// CIE L*a*b* of a white of D50.
+        case lab
+        /// libtiff makes RGB of luma and chroma.
         case converted
     }
 
@@ -45,7 +47,8 @@ struct TIFFLayout {
         case 3: colors = .palette
         case 5: colors = samples >= 4 ? .inks : nil
         case 6: colors = !isJPEG ? .converted : samples >= 3 ? .rgb : nil
-        case 8, 10: colors = .converted
+        // libtiff takes the white of D50 for that of sRGB, so that all colours become yellower.
+        case 8: colors = samples >= 3 ? .lab : nil
         default: colors = nil
         }
         self.colors = colors ?? .gray(isInverted: false)
@@ -92,6 +95,7 @@ struct TIFFLayout {
         case .gray, .palette: hasAlpha ? 2 : 1
         case .rgb: hasAlpha ? 4 : 3
         case .inks: 4
+        case .lab: 3
         case .converted: 0
         }
     }
@@ -101,7 +105,7 @@ struct TIFFLayout {
         case .gray: .gray
         case .palette: .indexed
         case .inks: .cmyk
-        case .rgb, .converted: .rgb
+        case .rgb, .lab, .converted: .rgb
         }
     }
 
@@ -111,7 +115,7 @@ struct TIFFLayout {
         case .gray: PixelFormat(hasAlpha ? .grayAlpha : .gray, bits > 8 ? .sixteen : .eight)
         case .rgb: PixelFormat(hasAlpha ? .rgba : .rgb, bits > 8 ? .sixteen : .eight)
         case .palette: hasAlpha ? .rgba : .rgb
-        case .inks, .converted: .rgb
+        case .inks, .lab, .converted: .rgb
         }
     }
 }

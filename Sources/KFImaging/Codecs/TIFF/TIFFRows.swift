@@ -64,6 +64,7 @@ final class TIFFRows {
         switch layout.colors {
         case .palette: look(output.assumingMemoryBound(to: UInt8.self))
         case .inks: mix(output.assumingMemoryBound(to: UInt8.self))
+        case .lab: convertLab(output.assumingMemoryBound(to: UInt8.self))
         case .gray, .rgb, .converted:
             if format.depth == .eight {
                 scale(to: output.assumingMemoryBound(to: UInt8.self))
@@ -159,6 +160,30 @@ final class TIFFRows {
                 pixel[channel] = UInt8(truncatingIfNeeded: value)
             }
             if channels == 4 { pixel[3] = UInt8(truncatingIfNeeded: alpha) }
+        }
+    }
+
+    /// From CIE XYZ with a white of D50 to the linear light of sRGB, adapted by Bradford's method.
+    private static let fromXYZ: [SIMD3<Double>] = [
+        [3.1338561, -1.6168667, -0.4906146], [-0.9787684, 1.9161415, 0.0334540], [0.0719453, -0.2289914, 1.4052427],
+    ]
+
+    private func convertLab(_ output: UnsafeMutablePointer<UInt8>) {
+        let (bits, share) = (layout.bits, 256 / Double(1 << layout.bits))
+        func signed(_ sample: UInt16) -> Double {
+            Double(sample >> (bits - 1) == 0 ? Int(sample) : Int(sample) - 1 << bits) * share
+        }
+        func light(_ root: Double) -> Double { root > 6 / 29 ? root * root * root : (root - 4 / 29) * 108 / 841 }
+        for x in 0..<width {
+            let pixel = samples + x * used
+            let lightness = Double(scaled(pixel[0], to: 65_535)) / 65_535
+            let y = (100 * lightness + 16) / 116
+            let (red, blue) = (y + signed(pixel[1]) / 500, y - signed(pixel[2]) / 200)
+            let xyz = SIMD3(0.96422 * light(red), light(y), 0.82521 * light(blue))
+            for channel in 0..<3 {
+                let sum = (TIFFRows.fromXYZ[channel] * xyz).sum()
+                output[x * 3 + channel] = ChannelTables.sample(SRGB.encoded(sum))
+            }
         }
     }
 
