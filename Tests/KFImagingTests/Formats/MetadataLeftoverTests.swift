@@ -173,6 +173,21 @@ struct MetadataLeftoverTests {
         #expect(try ImageDecoder.decode(bytes).loopCount == 4)
     }
 
+    @Test("A second frame header makes the ends of scans unknown")
+    func twoFrames() throws {
+        // A scan that adds a bit to the first coefficient needs no tables.
+        let (frame, scan): ([UInt8], [UInt8]) = ([8, 0, 8, 0, 8, 1, 1, 0x11, 0], [1, 1, 0, 0, 0, 0x10])
+        for (count, expected) in [(1, [0..<1]), (2, nil)] as [(Int, [Range<Int>]?)] {
+            let parts = try [0x80 as UInt8].withRaw { (bytes) throws(ImagingError) in
+                var ends = JPEGScanEnds(bytes)
+                for _ in 0..<count { frame.withRaw { ends.read(0xC2, $0) } }
+                scan.withRaw { ends.read(0xDA, $0) }
+                return try ends.parts(of: 0..<1)
+            }
+            #expect(parts == expected)
+        }
+    }
+
     @Test("Bytes of a BMP that are no pixel", arguments: [1, 4, 8, 16, 24, 32])
     func bitmaps(depth: Int) throws {
         var dice = Dice(7)

@@ -38,12 +38,12 @@ struct JPEGScanEnds {
     /// Takes note of a frame, tables, the interval of restarts or the header of a scan.
     mutating func read(_ marker: UInt8, _ body: UnsafeRawBufferPointer) {
         switch marker {
-        case 0xC0, 0xC1, 0xC2: readFrame(body, isProgressive: marker == 0xC2)
         case 0xC4: readTables(body)
+        case 0xC0...0xC2 where units.width == 0: readFrame(body, isProgressive: marker == 0xC2)
         case 0xDD: interval = body.bigEndian16(at: 0) ?? 0
         case 0xDA: scan = readScan(body)
-        // Arithmetic codes and lossless pictures.
-        case 0xC3, 0xC5...0xCF: components = []
+        // A second frame, arithmetic codes and lossless pictures.
+        case 0xC0...0xCF: components = []
         default: break
         }
     }
