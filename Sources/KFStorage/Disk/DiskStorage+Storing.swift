@@ -34,7 +34,7 @@ extension DiskStorage {
             modified: 0)
         let session = session
         if !session.isReadOnly, !facts.rewrites, session.directory.objects.isThere(object) {
-            return .put(Store.Put(bytes, digest, key, facts))
+            return .put(Store.Put(bytes: bytes, digest, object.size, key, facts))
         }
         let evictions = evictionCount
         let staged: StagedObject
@@ -44,7 +44,7 @@ extension DiskStorage {
             guard try makeRoom(since: evictions) else { throw error }
             staged = try stage(bytes, digest)
         }
-        return .put(Store.Put(staged, [], digest, object.size, key, facts))
+        return .put(Store.Put(staged: staged, digest, object.size, key, facts))
     }
 
     /// Prepares a finished file to be stored under a key. Waits until a body that was written in parts is on the disk,

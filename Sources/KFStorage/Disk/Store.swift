@@ -27,7 +27,7 @@ package enum Store: Sendable {
         let facts: EntryFacts
 
         init(
-            _ staged: StagedObject?, _ bytes: [UInt8], _ digest: Digest?, _ size: Int64, _ key: EntryKey,
+            staged: StagedObject? = nil, bytes: [UInt8] = [], _ digest: Digest?, _ size: Int64, _ key: EntryKey,
             _ facts: consuming EntryFacts
         ) {
             (self.staged, self.bytes, self.digest, self.size, self.key) = (staged, bytes, digest, size, key)
@@ -35,16 +35,7 @@ package enum Store: Sendable {
         }
 
         convenience init(_ staged: StagedObject, _ key: EntryKey, _ facts: consuming EntryFacts) {
-            self.init(staged, [], staged.digest, staged.size, key, facts)
-        }
-
-        convenience init(_ bytes: [UInt8], _ digest: Digest, _ key: EntryKey, _ facts: consuming EntryFacts) {
-            self.init(nil, bytes, digest, Int64(bytes.count), key, facts)
-        }
-
-        /// Creates the store of bytes that an entry has.
-        convenience init(_ object: StoredObject, _ key: EntryKey, _ facts: consuming EntryFacts) {
-            self.init(nil, [], object.digest, object.size, key, facts)
+            self.init(staged: staged, staged.digest, staged.size, key, facts)
         }
 
         /// Whether a run can store it: an original without a history, in a file of its own, whose bytes are most likely new.
@@ -56,7 +47,7 @@ package enum Store: Sendable {
         func with(freshness: String?) -> Put {
             var facts = facts
             facts.freshness = freshness
-            return Put(staged, bytes, digest, size, key, facts)
+            return Put(staged: staged, bytes: bytes, digest, size, key, facts)
         }
 
         /// Returns the object of the bytes in a file of this time.

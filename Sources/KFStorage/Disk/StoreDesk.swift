@@ -133,8 +133,8 @@ struct StoreDesk {
             let known = try connection.object(entry.object.digest)
         else { return nil }
         try connection.retain(current.object, known)
-        let image = NewImage(put: mark.marked(Store.Put(current.object, key, facts)), time: now)
-        let (kept, unused) = try connection.put([image], [current.object], [known.row])
+        let put = mark.marked(Store.Put(current.object.digest, current.object.size, key, facts))
+        let (kept, unused) = try connection.put([NewImage(put: put, time: now)], [current.object], [known.row])
         for object in unused { try connection.remove(object, from: directory) }
         return kept[0]
     }
