@@ -176,11 +176,7 @@ package struct CacheMerger: ~Copyable {
             return digest == entry.object.digest ? try target.prepare(bytes, digest, entry.key, facts) : nil
         }
         let staged = try target.stage()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 64)
-        defer { buffer.deallocate() }
-        while case let count = try file.read(into: buffer), count > 0 {
-            try staged.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-        }
+        try file.forEachPiece { piece throws(StorageError) in try staged.write(piece) }
         try staged.finish(synchronize: false)
         return staged.digest == entry.object.digest ? try target.prepare(staged, entry.key, facts) : nil
     }

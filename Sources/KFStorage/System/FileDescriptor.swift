@@ -82,14 +82,20 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// Returns the SHA-256 of the file from a position on, or from its own.
     package func digest(from start: Int64? = nil) throws(StorageError) -> Digest {
         var sha = SHA256()
+        try forEachPiece(from: start) { sha.update($0) }
+        return sha.finish()
+    }
+
+    /// Calls `body` with the bytes of the file in pieces of up to 128 KiB, from a position on, or from its own.
+    package func forEachPiece(
+        from start: Int64? = nil, _ body: (UnsafeRawBufferPointer) throws(StorageError) -> Void
+    ) throws(StorageError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
         defer { buffer.deallocate() }
         var position = start
-        while true {
-            let count = try read(at: position, into: buffer)
-            if count == 0 { return sha.finish() }
+        while case let count = try read(at: position, into: buffer), count > 0 {
             position? += Int64(count)
-            sha.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
     }
 
@@ -219,20 +225,7 @@ package enum FileCopy {
         from source: borrowing FileDescriptor, to target: borrowing FileDescriptor, size: Int64
     ) throws(StorageError) {
         let position = KernelCopy.copy(from: source.raw, to: target.raw, size: size)
-        if position < size { try copyByHand(from: source, at: position, to: target) }
-    }
-
-    private static func copyByHand(
-        from source: borrowing FileDescriptor, at start: Int64, to target: borrowing FileDescriptor
-    ) throws(StorageError) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
-        defer { buffer.deallocate() }
-        var position = start
-        while true {
-            let count = try source.read(at: position, into: buffer)
-            if count == 0 { return }
-            try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            position += Int64(count)
-        }
+        guard position < size else { return }
+        try source.forEachPiece(from: position) { piece throws(StorageError) in try target.write(piece) }
     }
 }
