@@ -19,10 +19,7 @@ package final class OutputRecord: Sendable {
         package var obstacle: String?
     }
 
-    private struct Known: Sendable {
-        var digest: Digest
-        var source: UInt64
-    }
+    private typealias Known = (digest: Digest, source: UInt64)
 
     private struct Seen {
         /// The sources that the list names, by the hashes of their keys.
@@ -65,7 +62,7 @@ package final class OutputRecord: Sendable {
 
     /// Notes a copy. `digest` is nil for a file that was left as it is.
     package func add(_ name: String, of source: UInt64, _ digest: Digest?) {
-        let known = digest.map { Known(digest: $0, source: source) }
+        let known = digest.map { (digest: $0, source: source) }
         seen.withLock { _ = $0.copies.updateValue(known, forKey: name) }
     }
 
@@ -146,7 +143,7 @@ package final class OutputRecord: Sendable {
                 parts[1].count == 16, let source = UInt64(String(decoding: parts[1], as: UTF8.self), radix: 16),
                 !parts[2].isEmpty
             else { return nil }
-            files[RawText.decode(parts[2])] = Known(digest: digest, source: source)
+            files[RawText.decode(parts[2])] = (digest, source)
         }
         return files
     }

@@ -4,18 +4,12 @@ import KFSystem
 /// The replacement of a damaged index. Once no process uses it, a new index is built from the readable entries and
 /// takes its place. The objects stay where they are, because callers hold their paths.
 enum BrokenIndex {
-    struct Replacement {
-        /// The path to which the damaged index was moved.
-        let aside: String
-        /// The number of entries in the new index.
-        let kept: Int
-    }
-
     /// Replaces the index, once no process uses it any more. `isDamaged` runs only then, because another process may
-    /// have repaired the index meanwhile. Returns nil when there was nothing to do.
+    /// have repaired the index meanwhile. Returns the path to which the damaged index was moved, and the number of entries
+    /// in the new one; nil when there was nothing to do.
     static func replace(
         _ directory: CacheDirectory, if isDamaged: (CacheDirectory) throws(StorageError) -> Bool
-    ) throws(StorageError) -> Replacement? {
+    ) throws(StorageError) -> (aside: String, kept: Int)? {
         let lock = FileLock(try directory.openFile("lock", O_RDWR | O_CREAT, mode: 0o600))
         try waitForUsers(lock, directory)
         defer { lock.release(byte: IndexSession.LockByte.users) }
@@ -29,7 +23,7 @@ enum BrokenIndex {
             try setAside(directory, suffix)
             try directory.link(name, to: CacheDirectory.indexFiles[0])
         }
-        return Replacement(aside: directory.index + suffix, kept: kept)
+        return (directory.index + suffix, kept)
     }
 
     /// Returns whether SQLite cannot open the index or finds damage in any part of it. The first pages alone prove

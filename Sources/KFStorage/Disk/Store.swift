@@ -101,13 +101,6 @@ struct NewImage {
 final class Submission: Sendable {
     typealias Completion = @Sendable ([Store.Outcome]) -> Void
 
-    private struct Progress {
-        /// In the places of the stores.
-        var outcomes: [Store.Outcome]
-        /// The number of groups that have no outcomes yet.
-        var left: Int
-    }
-
     let stores: [Store]
     /// The groups, one after the other, as places in `stores`.
     let groups: [Range<Int>]
@@ -115,7 +108,8 @@ final class Submission: Sendable {
     let known: [Store.Outcome?]?
     let time: Timestamp
     private let completion: Completion
-    private let progress: Mutex<Progress>
+    /// The outcomes in the places of the stores, and the number of groups that have none yet.
+    private let progress: Mutex<(outcomes: [Store.Outcome], left: Int)>
 
     /// Requires at least one group, and a group for each store. `completion` is called once, when every store is
     /// committed or has failed.
@@ -128,7 +122,7 @@ final class Submission: Sendable {
         self.time = time
         self.completion = completion
         let outcomes = [Store.Outcome](repeating: .success(nil), count: stores.count)
-        progress = Mutex(Progress(outcomes: outcomes, left: groups.count))
+        progress = Mutex((outcomes, groups.count))
     }
 
     /// Records that a group was committed or has failed. The last group completes the submission.

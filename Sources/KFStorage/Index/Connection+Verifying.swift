@@ -1,11 +1,3 @@
-/// An entry whose row contradicts the rest of the index.
-struct BrokenEntry: Sendable {
-    let row: Int64
-    let key: EntryKey
-    let kind: CacheFinding.Kind
-    let detail: String
-}
-
 struct ObjectRow: Sendable, Equatable {
     let row: Int64
     let object: StoredObject
@@ -15,13 +7,6 @@ struct ObjectRow: Sendable, Equatable {
         let first = EntryKey.place(object.digest)
         return (first..<first + EntryKey.probes).contains(row)
     }
-}
-
-/// A row of `objects` whose reference count is wrong.
-struct WrongReferences: Sendable {
-    let row: ObjectRow
-    let stored: Int64
-    let counted: Int64
 }
 
 /// The findings of a query in one page of rows.
@@ -35,6 +20,11 @@ struct RowPage<Item: Sendable>: Sendable {
 
 /// The queries of a verification. Each uses one snapshot and takes no lock of the cache's own.
 extension Connection {
+    /// An entry whose row contradicts the rest of the index.
+    typealias BrokenEntry = (row: Int64, key: EntryKey, kind: CacheFinding.Kind, detail: String)
+    /// A row of `objects` whose reference count is wrong.
+    typealias WrongReferences = (row: ObjectRow, stored: Int64, counted: Int64)
+
     private static let wholeCheck = Query("PRAGMA integrity_check(100)")
     // Without the plus signs SQLite builds a temporary index over all keys for every page.
     private static let entriesAfter = Query(
@@ -83,7 +73,7 @@ extension Connection {
     func brokenEntries(from first: Int64, count: Int) throws(StorageError) -> RowPage<BrokenEntry> {
         try page(Self.entriesAfter, from: first, count: count) { row, place in
             let key = EntryKey(key: row.text(1), identifier: row.text(2))
-            return Self.fault(row, key).map { BrokenEntry(row: place, key: key, kind: $0, detail: $1) }
+            return Self.fault(row, key).map { (place, key, $0, $1) }
         }
     }
 
@@ -118,7 +108,7 @@ extension Connection {
 
     func wrongReferences(from first: Int64, count: Int) throws(StorageError) -> RowPage<WrongReferences> {
         try page(Self.wrongReferences, from: first, count: count) { row, _ in
-            Self.objectRow(row).map { WrongReferences(row: $0, stored: row.int64(5), counted: row.int64(6)) }
+            Self.objectRow(row).map { ($0, row.int64(5), row.int64(6)) }
         }
     }
 

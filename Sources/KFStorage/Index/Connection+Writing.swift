@@ -257,22 +257,17 @@ extension Connection {
         while try statement.step() {
             let (row, object) = (statement.int64(0), statement.int64(3))
             if statement.text(1) == key.key, statement.text(2) == key.identifier {
-                return (row, PresentEntry(row: row, object: object, isSame: true))
+                return (row, (row, object, isSame: true))
             }
-            if row == key.id { first = PresentEntry(row: row, object: object, isSame: false) }
+            if row == key.id { first = (row, object, isSame: false) }
             // Rows come in ascending order.
             if row == free { free += 1 }
         }
         return free < key.id + EntryKey.probes ? (free, nil) : (key.id, first)
     }
 
-    /// An entry in the row that another one is going to take.
-    private struct PresentEntry {
-        let row: Int64
-        let object: Int64
-        /// Whether it has the same key.
-        let isSame: Bool
-    }
+    /// An entry in the row that another one is going to take, and whether it has the same key.
+    private typealias PresentEntry = (row: Int64, object: Int64, isSame: Bool)
 }
 
 /// An object without references.

@@ -33,7 +33,7 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         mutating func nextSweep() -> Sweep? {
             if isSweepPlanned || list.count == 0 { return nil }
             isSweepPlanned = true
-            return Sweep(number: sweep, interval: configuration.cleanInterval)
+            return (sweep, configuration.cleanInterval)
         }
     }
 
@@ -48,10 +48,7 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
 
     private static func value(_ node: RecencyNode) -> Value { unsafeDowncast(node, to: Node.self).value }
 
-    private struct Sweep {
-        let number: UInt64
-        let interval: Duration
-    }
+    private typealias Sweep = (number: UInt64, interval: Duration)
 
     private let clock: CacheClock
     private let state: Mutex<Contents>
