@@ -1,4 +1,3 @@
-import CSystem
 import Glibc
 import Synchronization
 
@@ -112,7 +111,7 @@ final class IndexSession: Sendable {
     /// Opens a connection for the writer. With `synchronizes`, a commit waits until it is on the disk.
     func makeWriter(synchronizes: Bool) throws(StorageError) -> sending Connection {
         guard !isReadOnly else { throw .readOnly(path: directory.root) }
-        let writing: Connection.LogWriting = directory.isOnNetwork ? .single : .gathered(durable: synchronizes)
+        let writing: Connection.LogWriting? = directory.isOnNetwork ? nil : synchronizes ? .durable : .gathered
         let connection = try Self.open(directory, writable: true, log: writing)
         if directory.isOnNetwork {
             try connection.execute("PRAGMA synchronous = \(synchronizes ? "FULL" : "NORMAL")")
@@ -156,7 +155,7 @@ final class IndexSession: Sendable {
 
     /// Opens a connection to an existing index and checks that it is kf's.
     static func open(
-        _ directory: CacheDirectory, writable: Bool, log writing: Connection.LogWriting = .single
+        _ directory: CacheDirectory, writable: Bool, log writing: Connection.LogWriting? = nil
     ) throws(StorageError) -> sending Connection {
         try directory.checkIndexFiles()
         if writable {

@@ -40,19 +40,11 @@ struct LabelRows {
 final class Connection {
     enum Mode { case readWrite, readOnly, immutable, create }
 
-    /// The way in which a commit's pages are written to the write-ahead log.
-    enum LogWriting {
-        /// Each page in two calls, as SQLite does it.
-        case single
-        /// All pages in one call. `durable`: the commit waits until they are on the disk.
-        case gathered(durable: Bool)
-
-        fileprivate var vfs: String? {
-            switch self {
-            case .single: nil
-            case .gathered(let durable): durable ? "kf-log-durable" : "kf-log"
-            }
-        }
+    /// The VFS that writes all pages of a commit to the write-ahead log in one call. That of SQLite writes each in two.
+    enum LogWriting: String {
+        case gathered = "kf-log"
+        /// The commit waits until the pages are on the disk.
+        case durable = "kf-log-durable"
     }
 
     let path: String
@@ -75,7 +67,7 @@ final class Connection {
         kf_disable_memory_statistics() == SQLITE_OK && kf_register_log_vfs() == SQLITE_OK
 
     init(
-        path: String, mode: Mode, patience: Patience = Patience(), log writing: LogWriting = .single
+        path: String, mode: Mode, patience: Patience = Patience(), log writing: LogWriting? = nil
     ) throws(StorageError) {
         self.path = path
         busyWait = BusyWait(patience)
@@ -91,7 +83,7 @@ final class Connection {
             name = "file:" + Self.escaped(path) + "?immutable=1"
         }
         var opened: OpaquePointer?
-        let code = sqlite3_open_v2(name, &opened, flags, writing.vfs)
+        let code = sqlite3_open_v2(name, &opened, flags, writing?.rawValue)
         guard code == SQLITE_OK, let opened else {
             let error = StorageError(sqlite: code, opened, path)
             sqlite3_close_v2(opened)
@@ -105,7 +97,7 @@ final class Connection {
         // Closing must not checkpoint, because that needs the cache's own lock.
         kf_disable_checkpoint_on_close(opened)
         // With FULL, SQLite synchronizes the log at the end of a commit; kf's VFS writes the gathered pages then.
-        if case .gathered = writing { try execute("PRAGMA synchronous = FULL") }
+        if writing != nil { try execute("PRAGMA synchronous = FULL") }
     }
 
     deinit {
@@ -232,19 +224,13 @@ final class Connection {
     /// The pages of the write-ahead log after the last commit, including those already checkpointed.
     var logPages: Int { Int(log.pointee) }
 
-    enum Checkpoint {
-        /// Moves as many pages as possible without waiting. Writers and readers continue.
-        case passive
-        /// Moves all pages and empties the log. The cache's write lock must be held.
-        case truncating
-    }
-
     /// Moves pages of the write-ahead log into the database. Never waits: a log in use by others is not an error.
-    func checkpoint(_ kind: Checkpoint) throws(StorageError) {
+    /// `truncating`: moves all pages and empties the log, under the cache's write lock. Otherwise others continue.
+    func checkpoint(truncating: Bool) throws(StorageError) {
         // A truncating checkpoint would wait for readers while all writers wait for the lock.
         busyWait.isAllowed = false
         defer { busyWait.isAllowed = true }
-        let mode = kind == .passive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE
+        let mode = truncating ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
         let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
         // Busy: a reader still needs the log, or another checkpoint is running. The next writer tries again.
         guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else { throw StorageError(sqlite: code, handle, path) }

@@ -90,7 +90,7 @@ final class IndexWriter: Sendable {
             bestEffort {
                 try prepare()
                 guard try session.writeLock().tryAcquire() else { return }
-                try insideLock { connection throws(StorageError) in try connection.checkpoint(.truncating) }
+                try insideLock { connection throws(StorageError) in try connection.checkpoint(truncating: true) }
             }
         }
     }
@@ -187,7 +187,7 @@ final class IndexWriter: Sendable {
 
     private func enterLock(since: ContinuousClock.Instant) throws(StorageError) {
         try session.writeLock().acquire(since: since)
-        if let lock = session.lock { LockHolder.note(in: lock) }
+        if let lock = session.lock { LockHolder.note(getpid(), in: lock) }
     }
 
     /// Runs `body` and releases the lock, which must be held. `isNoted`: moves the commit counter, so that other
@@ -201,13 +201,13 @@ final class IndexWriter: Sendable {
             defer { leaveLock() }
             let value = try body(connection)
             if isNoted { session.commits.note() }
-            if connection.logPages > Self.longestLog { try connection.checkpoint(.truncating) }
+            if connection.logPages > Self.longestLog { try connection.checkpoint(truncating: true) }
             return value
         }
     }
 
     private func leaveLock() {
-        if let lock = session.lock { LockHolder.clear(in: lock) }
+        if let lock = session.lock { LockHolder.note(0, in: lock) }
         lock?.release()
     }
 
@@ -225,7 +225,7 @@ final class IndexWriter: Sendable {
             guard pages < last || pages - last > Self.longLog else { return }
             last = pages
             // A failure leaves the log unchanged, and the next batch tries again.
-            if pages > Self.longLog { bestEffort { try connection.checkpoint(.passive) } }
+            if pages > Self.longLog { bestEffort { try connection.checkpoint(truncating: false) } }
         }
     }
 }

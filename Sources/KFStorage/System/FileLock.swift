@@ -84,21 +84,16 @@ enum LockHolder {
     /// The word of the lock file with the number of the process that holds the write lock; 0 if none does.
     private static let word = CommitCount.word + 1
 
-    /// Writes this process's number; call it with the lock held.
-    static func note(in file: FileLock) { write(Int64(getpid()), to: file) }
+    /// Writes this process's number when the lock is held, and 0 before it is released.
+    static func note(_ pid: pid_t, in file: FileLock) {
+        // Without the number, messages lack it, and the holder's commits alone are its signs of life.
+        bestEffort { try file.write(words: [Int64(pid)], from: word) }
+    }
 
     /// Returns what changes while the holders of the write lock work: the number of commits, and the holder's number.
     static func signs(in file: FileLock) -> [Int64]? {
         // The words are neighbours. If they cannot be read, the holder counts as silent.
         bestEffort { try file.read(words: 2, from: CommitCount.word) }
-    }
-
-    /// Clears the number; call it before the lock is released.
-    static func clear(in file: FileLock) { write(0, to: file) }
-
-    private static func write(_ pid: Int64, to file: FileLock) {
-        // Without the number, messages lack it, and the holder's commits alone are its signs of life.
-        bestEffort { try file.write(words: [pid], from: word) }
     }
 
     /// Returns "process 4711 (kf, stopped)", or "another process" if its number is not known.
@@ -121,7 +116,6 @@ enum LockHolder {
         let isStopped = line[close...].dropFirst(2).first.map { "Tt".contains($0) } == true
         return "process \(pid) (\(name)\(isStopped ? ", stopped" : ""))"
     }
-
 }
 
 /// A memory mapping of the first 64-bit numbers of a file that other processes write.

@@ -120,7 +120,7 @@ struct BoundedLockTests {
         let lock = BoundedLock(
             try file(), .exclusive, byte: 0, patience: Patience(limit: .seconds(5)), holderIsNoted: true)
         #expect(try holder.tryAcquire(.exclusive, byte: 0))
-        LockHolder.note(in: holder)
+        LockHolder.note(getpid(), in: holder)
         lock.look()
         let start = ContinuousClock.now - .seconds(60)
         for _ in 0..<2 {
@@ -157,10 +157,10 @@ struct BoundedLockTests {
         let holder = try file()
         #expect(try holder.tryAcquire(.exclusive, byte: 0))
         #expect(described(holder) == "another process")
-        LockHolder.note(in: holder)
+        LockHolder.note(getpid(), in: holder)
         let own = described(holder)
         #expect(own.hasPrefix("process \(getpid()) ("), "\(own)")
-        LockHolder.clear(in: holder)
+        LockHolder.note(0, in: holder)
         #expect(described(holder) == "another process")
         try holder.write(words: [Int64(stopped.processNumber ?? 0)], from: 4)
         for _ in 0..<2000 where !described(holder).hasSuffix("stopped)") { usleep(2000) }
