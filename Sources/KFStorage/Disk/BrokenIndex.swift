@@ -68,7 +68,7 @@ enum BrokenIndex {
         try new.transaction { () throws(StorageError) in
             for part in Connection.parts(parts) {
                 for found in try damaged.wholeEntries(part) {
-                    guard directory.objects.size(of: found.entry.object) == found.entry.object.size else { continue }
+                    guard directory.objects.isThere(found.entry.object, { $0.pointee.isRegularFile }) else { continue }
                     try new.adopt(found.entry, host: found.host, format: found.format)
                     // A damaged table of tags costs the tags only.
                     let tags = bestEffort { try damaged.tags(row: found.entry.row) } ?? []

@@ -1,6 +1,5 @@
 import Glibc
 import KFSystem
-import Synchronization
 
 extension DiskStorage {
     /// The number of victims chosen at a time. It bounds memory (40 bytes a victim) and the number of passes over the

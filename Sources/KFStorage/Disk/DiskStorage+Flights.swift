@@ -1,6 +1,5 @@
 import Dispatch
 import Glibc
-import Synchronization
 
 extension DiskStorage {
     /// Claims the flight of a key: the right to make its one request, among all processes on this machine that use the

@@ -37,12 +37,6 @@ package struct ObjectStore: Sendable {
 
     func exists(_ object: StoredObject) -> Bool { directory.exists(object.file) }
 
-    /// Returns the size of an object's file in bytes; nil when there is no regular file in its place.
-    func size(of object: StoredObject) -> Int64? {
-        guard let status = directory.status(of: object.file), status.isRegularFile else { return nil }
-        return Int64(status.st_size)
-    }
-
     // MARK: Storing
 
     /// Moves a file of this process in `tmp` to its object's place, like `CacheDirectory.move`.

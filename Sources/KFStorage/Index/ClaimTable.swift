@@ -1,4 +1,3 @@
-import Glibc
 import Synchronization
 
 /// The first owner of each name, both as 64-bit digests. The first 100,000 names are in memory, the others in a

@@ -1,6 +1,4 @@
-import CSQLite
 import Dispatch
-import Glibc
 
 extension Connection {
     private static let beginReading = Query("BEGIN")
