@@ -262,7 +262,7 @@ extension ImageCache {
         try await onDisk { [self] storage throws(StorageError) in
             if dryRun { return try body(storage, each) }
             storage.reapTemporaries()
-            return try tellingCleaned(each) { note throws(StorageError) in try body(storage, note) }
+            return try configuration.tellingCleaned(each) { note throws(StorageError) in try body(storage, note) }
         } ?? Removal()
     }
 

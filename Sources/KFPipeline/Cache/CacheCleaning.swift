@@ -25,19 +25,11 @@ public struct CacheCleaning: Sendable {
     }
 }
 
-extension ImageCache {
+extension ImageCache.Configuration {
     /// Runs a removal from the disk and reports the removed entries to `didClean` once, at the end. `each` receives
     /// every entry. Without `didClean` and `each`, no names are looked up.
     package func tellingCleaned(
         _ each: ((EntryName) -> Void)? = nil, _ body: DiskStorage.Eviction
-    ) throws(StorageError) -> Removal {
-        try configuration.tellingCleaned(each, body)
-    }
-}
-
-extension ImageCache.Configuration {
-    fileprivate func tellingCleaned(
-        _ each: ((EntryName) -> Void)?, _ body: DiskStorage.Eviction
     ) throws(StorageError) -> Removal {
         guard let didClean else { return try body(each) }
         var cleaning = CacheCleaning()
@@ -47,10 +39,5 @@ extension ImageCache.Configuration {
         }
         if cleaning.removal.entries > 0 { didClean(cleaning) }
         return cleaning.removal
-    }
-
-    /// Runs an eviction and reports it to `didClean`.
-    var evicting: @Sendable (DiskStorage.Eviction) throws(StorageError) -> Removal {
-        { body throws(StorageError) in try tellingCleaned(nil, body) }
     }
 }

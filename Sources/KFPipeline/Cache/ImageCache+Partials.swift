@@ -41,20 +41,8 @@ extension ImageCache {
         return try storage.stage(bytes)
     }
 
-    /// Creates a staged file for a body that can be resumed; nil when nothing can be stored. The caller holds the
-    /// flight of the key. Blocks.
-    func beginPartial(for key: EntryKey, _ facts: PartialFacts) throws(StorageError) -> StagedObject? {
-        try writableStorage()?.beginPartial(for: key, facts)
-    }
-
-    /// Returns the partial body that an interrupted transfer left; nil when there is none. Blocks.
-    func takePartial(
-        for key: EntryKey, request: Digest
-    ) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {
-        try writableStorage()?.takePartial(for: key, request: request)
-    }
-
-    private func writableStorage() -> DiskStorage? {
+    /// The disk part, if something can be stored in it. Blocks.
+    func writableStorage() -> DiskStorage? {
         guard let storage = bestEffort({ try storage() }) ?? nil, !storage.isReadOnly else { return nil }
         return storage
     }

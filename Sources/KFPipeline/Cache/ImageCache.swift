@@ -291,7 +291,7 @@ public final class ImageCache: Sendable {
         storage.readOnly = configuration.access == .readOnly
         storage.sizeLimit = diskConfig.sizeLimit
         storage.synchronizes = configuration.synchronizes
-        storage.evicting = configuration.evicting
+        storage.evicting = { [configuration] body throws(StorageError) in try configuration.tellingCleaned(nil, body) }
         return storage
     }
 

@@ -171,11 +171,11 @@ struct BodyStore: Sendable {
         self.init(cache: retrieval.originals, key: retrieval.original.source)
     }
 
-    /// Creates a file for a body, which can be resumed if `facts` are given. Returns nil if nothing can be stored.
-    /// Blocks.
+    /// Creates a file for a body, which can be resumed if `facts` are given: the caller holds the flight of the key then.
+    /// Returns nil if nothing can be stored. Blocks.
     func begin(_ facts: PartialFacts?) throws(StorageError) -> StagedObject? {
         guard let facts else { return try cache.stage() }
-        return try cache.beginPartial(for: key, facts)
+        return try cache.writableStorage()?.beginPartial(for: key, facts)
     }
 
     /// Returns whether a body of this size alone exceeds the cache's limit.
@@ -192,6 +192,6 @@ struct BodyStore: Sendable {
 
     /// Returns the partial body that an earlier transfer of the same request has left. Blocks.
     func partial(of request: Digest) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {
-        try cache.takePartial(for: key, request: request)
+        try cache.writableStorage()?.takePartial(for: key, request: request)
     }
 }

@@ -130,26 +130,6 @@ public final class ImageDownloader: Sendable {
     /// Cancels the transfers that still run and ends the network thread. Call it before the process exits.
     public func shutdown() { site.transport.shutdown() }
 
-    /// Joins the waiters with equal transfers in flight, and starts the new ones with one message to the engine. The
-    /// requests have been prepared.
-    func download(_ downloads: [(download: ImageDownload, waiter: any WorkWaiter)]) {
-        var starts: [TransferStart] = []
-        starts.reserveCapacity(downloads.count)
-        var late: [any StoreWork] = []
-        for (download, waiter) in downloads {
-            if let tell = download.terms.request.modifier?.onDownloadTaskStarted {
-                tell(DownloadTask { [weak waiter] in waiter?.cancel() })
-            }
-            switch work.join(download.key, waiter, since: download.moment, make: { _ in download }) {
-            case .started: if let start = download.begin() { starts.append(start) }
-            case .late(let answer): late.append(answer.joined(by: waiter, reportsSize: true))
-            case .joined, .left: break
-            }
-        }
-        site.start(starts)
-        StoreWorkers.shared.add(late)
-    }
-
     /// Lets a job of a run wait with the jobs that rest before they repeat its request. Returns false if there are none.
     func rests(_ job: ImageJob, for download: ImageDownload) -> Bool {
         guard !download.isRetry, job.asked.options.answers != nil, !rests.isEmpty else { return false }

@@ -1,28 +1,40 @@
 import KFImaging
+import KFNetwork
 import KFStorage
 import KFTerms
 
 /// Asking the sources.
 extension ImageJob {
-    /// Fetches from the sources of jobs, after the remotes. Equal requests share one transfer (single flight).
+    /// Fetches from the sources of jobs, after the remotes. Equal requests share one transfer (single flight), and the new
+    /// transfers start with one message to the engine.
     static func fetch(_ jobs: [ImageJob]) {
-        var reads: [any StoreWork] = []
+        var works: [any StoreWork] = []
         askRemotes(jobs.filter { !$0.endsAsKnown() }).forEachGroup(of: { $0.downloader }) { jobs in
-            let downloads = jobs.compactMap { job -> (download: ImageDownload, waiter: any WorkWaiter)? in
-                if job.isCancelled { return nil }
-                let retrieval = job.retrieval
-                if let url = retrieval.url {
-                    let download = ImageDownload(job, url)
-                    if job.downloader.rests(job, for: download) { return nil }
-                    job.countAttempts(1)
-                    return (download, job)
+            var starts: [TransferStart] = []
+            starts.reserveCapacity(jobs.count)
+            for job in jobs where !job.isCancelled {
+                switch job.retrieval.source {
+                case .network(let resource): job.join(ImageDownload(job, resource.downloadURL), &starts, &works)
+                case .provider(let provider): ProviderRead.join(job, provider, &works)
                 }
-                if case .provider(let provider) = retrieval.source { ProviderRead.join(job, provider, &reads) }
-                return nil
             }
-            jobs[0].downloader.download(downloads)
+            jobs[0].downloader.site.start(starts)
         }
-        StoreWorkers.shared.add(reads)
+        StoreWorkers.shared.add(works)
+    }
+
+    /// Waits for an equal transfer in flight, or for this one. Its request has been prepared.
+    private func join(_ download: ImageDownload, _ starts: inout [TransferStart], _ works: inout [any StoreWork]) {
+        if downloader.rests(self, for: download) { return }
+        countAttempts(1)
+        if let tell = download.terms.request.modifier?.onDownloadTaskStarted {
+            tell(DownloadTask { [weak self] in self?.cancel() })
+        }
+        switch downloader.work.join(download, self, since: download.moment) {
+        case .started: if let start = download.begin() { starts.append(start) }
+        case .late(let answer): works.append(answer.joined(by: self, reportsSize: true))
+        case .joined, .left: break
+        }
     }
 
     /// Continues with the answer of a source. `work` is what the job shared with others.

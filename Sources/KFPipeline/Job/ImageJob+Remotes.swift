@@ -30,7 +30,7 @@ extension ImageJob {
                 continue
             }
             let read = RemoteRead(job, remotes)
-            switch read.table.join(read.key, job, make: { _ in read }) {
+            switch read.table.join(read, job) {
             case .started: reads.append(read)
             case .late(let answer): works.append(answer.joined(by: job))
             case .joined, .left: break

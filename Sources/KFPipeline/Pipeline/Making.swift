@@ -25,7 +25,7 @@ final class Making: SharedWork {
     /// if there is anything.
     static func join(_ job: ImageJob, _ body: Body, _ forms: [Retrieval], start: (any StoreWork) -> Void) {
         let making = Making(body, forms, for: job)
-        switch making.table.join(making.key, job, make: { _ in making }) {
+        switch making.table.join(making, job) {
         case .started:
             // Its images are stored with the body.
             body.hold()

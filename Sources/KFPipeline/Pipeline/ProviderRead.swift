@@ -4,7 +4,7 @@ import KFSystem
 import KFTerms
 import Synchronization
 
-/// One read of a provider, shared by all of its waiters.
+/// One read of a provider, shared by all of its waiters. It is its own key.
 final class ProviderRead: SharedWork {
     private struct State {
         var claim: FlightClaim?
@@ -15,7 +15,6 @@ final class ProviderRead: SharedWork {
         var isAbandoned = false
     }
 
-    let key: WorkKey
     let table: WorkTable
     private let provider: any ImageDataProvider
     private let retrieval: Retrieval
@@ -25,18 +24,17 @@ final class ProviderRead: SharedWork {
         self.provider = provider
         self.retrieval = retrieval
         self.table = table
-        key = .read(retrieval.readKey)
         state = Mutex(State(claim: FlightClaim(retrieval, commits)))
     }
 
+    var key: WorkKey { .read(self) }
+
     /// Lets a job wait for the read of its provider. Adds what the workers have to do for that.
     static func join(_ job: ImageJob, _ provider: any ImageDataProvider, _ works: inout [any StoreWork]) {
-        let (retrieval, asking, table) = (job.retrieval, job.asking, job.downloader.work)
-        let joining = table.join(.read(retrieval.readKey), job, since: asking.moment) { _ in
-            ProviderRead(provider, retrieval, commits: asking.commits, in: table)
-        }
-        switch joining {
-        case .started(let read): works.append(read)
+        let (asking, table) = (job.asking, job.downloader.work)
+        let read = ProviderRead(provider, job.retrieval, commits: asking.commits, in: table)
+        switch table.join(read, job, since: asking.moment) {
+        case .started: works.append(read)
         case .late(let answer): works.append(answer.joined(by: job))
         case .joined, .left: break
         }
@@ -162,9 +160,12 @@ private final class ProviderExecutor: TaskExecutor {
     }
 }
 
-extension Retrieval {
-    /// The identity of a read of the provider.
-    var readKey: ReadKey {
-        ReadKey(key: original, inspector: box.inspector, cache: ObjectIdentifier(originals))
+extension ProviderRead: Hashable {
+    static func == (a: ProviderRead, b: ProviderRead) -> Bool {
+        let (mine, other) = (a.retrieval, b.retrieval)
+        return mine.original == other.original && mine.originals === other.originals
+            && mine.box.inspector == other.box.inspector
     }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(retrieval.original) }
 }

@@ -44,9 +44,9 @@ extension SharedWork {
 
 /// The table of work in flight. Work that has delivered its answer stays for late joiners, until everything is stored.
 final class WorkTable: Sendable {
-    enum Joining<Work> {
+    enum Joining {
         /// The work is new: the caller starts it.
-        case started(Work)
+        case started
         case joined
         /// The work has already delivered this answer.
         case late(Answer)
@@ -92,16 +92,14 @@ final class WorkTable: Sendable {
     /// The present moment, for a look-up that begins now.
     var moment: UInt64 { ends.withLock { $0.count } }
 
-    /// Joins the work with this key, or adds the work that `make` returns.
+    /// Joins equal work, or adds this one.
     ///
     /// If equal work has ended since the moment of the waiter's look-up, what it stored is in a cache: the answer is
     /// `stored` then.
-    func join<Work: SharedWork>(
-        _ key: WorkKey, _ waiter: any WorkWaiter, since moment: UInt64? = nil, make: (Wish) -> Work
-    ) -> Joining<Work> {
-        let wish = waiter.wish
+    func join(_ work: any SharedWork, _ waiter: any WorkWaiter, since moment: UInt64? = nil) -> Joining {
+        let (key, wish) = (work.key, waiter.wish)
         var raised: (any SharedWork)?
-        let joining = works.withLock { works -> Joining<Work> in
+        let joining = works.withLock { works -> Joining in
             if let entry = works[key], !(entry.answer.map(wish.rejects) ?? false) {
                 if let answer = entry.answer { return .late(answer) }
                 guard waiter.waits(for: entry.work) else { return .left }
@@ -115,10 +113,9 @@ final class WorkTable: Sendable {
             if let moment, ends.withLock({ $0.has(key, since: moment) }) {
                 return .late(.stored)
             }
-            let work = make(wish)
             guard waiter.waits(for: work) else { return .left }
             works[key] = Entry(work: work, first: waiter, priority: wish.priority)
-            return .started(work)
+            return .started
         }
         raised?.change(priority: wish.priority)
         return joining
@@ -239,7 +236,7 @@ private struct EndedWorks {
 enum WorkKey: Hashable, Sendable {
     case download(ImageDownload)
     case remote(RemoteRead)
-    indirect case read(ReadKey)
+    case read(ProviderRead)
     case make(Making)
 
     /// Whether the work asks a source.
@@ -304,11 +301,4 @@ struct Wish: Sendable {
         default: isForced
         }
     }
-}
-
-/// The identity of a provider's read: calls with equal keys share it.
-struct ReadKey: Hashable, Sendable {
-    let key: EntryKey
-    let inspector: ImageInspector
-    let cache: ObjectIdentifier
 }

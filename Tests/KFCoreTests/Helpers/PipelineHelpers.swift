@@ -192,19 +192,21 @@ final class IdleWork: SharedWork {
     let table: WorkTable
 
     init(_ name: String = "idle", in table: WorkTable = WorkTable()) {
-        key = .read(ReadKey(named: name, in: table))
+        key = WorkKey(named: name)
         self.table = table
     }
 
     func run(_ turn: inout Turn) {}
 }
 
-extension ReadKey {
+extension WorkKey {
+    private static let cache = ImageCache(ImageCache.Configuration(directory: nil))
+
     /// The key of a test's work.
-    init(named name: String, in table: WorkTable) {
-        self.init(
-            key: EntryKey(key: name), inspector: ImageInspector(limits: DecodeLimits(), check: .structure),
-            cache: ObjectIdentifier(table))
+    init(named name: String) {
+        let provider = RawImageDataProvider(data: [], cacheKey: name)
+        let retrieval = Retrieval(.provider(provider), KingfisherOptions(), Self.cache)
+        self = .read(ProviderRead(provider, retrieval, commits: nil, in: WorkTable()))
     }
 }
 

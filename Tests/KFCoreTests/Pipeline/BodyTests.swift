@@ -21,7 +21,7 @@ struct BodyTests {
     /// Returns the body of new work that has delivered; nil if such work is in the table.
     private func delivered(_ name: String = "a") -> Body? {
         let work = IdleWork(name, in: table)
-        guard case .started = table.join(work.key, Waiter(), make: { _ in work }) else { return nil }
+        guard case .started = table.join(work, Waiter()) else { return nil }
         Turn.run { table.deliver(.stored, of: work, stays: true, &$0) }
         return Body(confirmedBy: work)
     }

@@ -85,23 +85,24 @@ struct WorkTableTests {
 
     private let table = WorkTable()
 
-    private func key(_ name: String = "a") -> WorkKey { .read(ReadKey(named: name, in: table)) }
+    private func key(_ name: String = "a") -> WorkKey { WorkKey(named: name) }
 
     /// The new work; nil when the waiter did not start any.
     private func start(_ waiter: Waiter, _ name: String = "a") -> Work? {
-        if case .started(let work) = join(waiter, name) { return work }
+        let work = Work(key(name), in: table)
+        if case .started = table.join(work, waiter) { return work }
         return nil
     }
 
-    private func join(_ waiter: Waiter, _ name: String = "a") -> WorkTable.Joining<Work> {
-        table.join(key(name), waiter) { _ in Work(key(name), in: table) }
+    private func join(_ waiter: Waiter, _ name: String = "a") -> WorkTable.Joining {
+        table.join(Work(key(name), in: table), waiter)
     }
 
     private func deliver(_ answer: Answer, of work: Work, stays: Bool = false) {
         Turn.run { table.deliver(answer, of: work, stays: stays, &$0) }
     }
 
-    private func isJoined(_ joining: WorkTable.Joining<Work>) -> Bool {
+    private func isJoined(_ joining: WorkTable.Joining) -> Bool {
         if case .joined = joining { return true }
         return false
     }
@@ -226,10 +227,8 @@ struct WorkTableTests {
     func endedSince() throws {
         let before = table.moment
         let key = key("ended")
-        func join(since moment: UInt64?) -> WorkTable.Joining<Work> {
-            table.join(key, Waiter(), since: moment) { _ in Work(key, in: table) }
-        }
-        guard case .started(let work) = join(since: before) else {
+        let work = Work(key, in: table)
+        guard case .started = table.join(work, Waiter(), since: before) else {
             Issue.record("not started")
             return
         }
@@ -237,14 +236,15 @@ struct WorkTableTests {
         let between = table.moment
         table.end(work)
         for moment in [before, between] {
-            guard case .late(.stored) = join(since: moment) else {
+            guard case .late(.stored) = table.join(Work(key, in: table), Waiter(), since: moment) else {
                 Issue.record("not stored")
                 return
             }
         }
         #expect(start(Waiter()) != nil, "other work is not meant")
         for moment in [table.moment, nil] {
-            guard case .started(let next) = join(since: moment) else {
+            let next = Work(key, in: table)
+            guard case .started = table.join(next, Waiter(), since: moment) else {
                 Issue.record("not started again")
                 return
             }
