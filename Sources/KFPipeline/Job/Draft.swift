@@ -82,7 +82,7 @@ extension ImageEnding {
     /// Whether this cache made the image, from bytes that it hashed.
     private var isMadeHere: Bool {
         switch content {
-        case .processed: derivation?.isHashed ?? true
+        case .processed: derivation.map { retrieval.isHashed($0.found) } ?? true
         case .file(let file): retrieval.cache.isMadeHere(file.entry)
         case .unmade, .body, .failure: false
         }

@@ -111,7 +111,7 @@ extension ImageJob {
             turn.end(self, .success(retrieval.result(file.way, file.file, asked: asked)))
         case .serve(let file), .make(let file):
             file.cache.noteHit(file)
-            derive(Derivation(file, file.isElsewhere ? .pinned : .derived, for: retrieval))
+            derive(Derivation(file, file.isElsewhere ? .pinned : .derived, keeps: !file.isElsewhere))
         case .serveStale(let stale, renews: true):
             serveWhileRevalidating(stale, .success(asking.after(stale)), &turn)
         case .ask(let found, _):

@@ -77,7 +77,9 @@ extension ImageJob {
             ending.note(images[0])
             store(ending, &turn)
         case .failure(let error):
-            if case .processorError = error, let derivation = ending.derivation, retrieval.isDamaged(derivation.file) {
+            if case .processorError = error, let derivation = ending.derivation,
+                retrieval.isDamaged(derivation.found.file)
+            {
                 return undecodable(derivation, &turn)
             }
             retrieval.options.answers?.note(makingFailure: error, of: retrieval)
@@ -121,10 +123,13 @@ extension ImageJob {
     }
 
     private func ending(_ derivation: Derivation) -> ImageEnding {
-        let (retrieval, file) = (derivation.keeps ? self.retrieval : self.retrieval.unstored, derivation.file)
+        let (found, file) = (derivation.found, derivation.found.file)
+        let retrieval = derivation.keeps ? self.retrieval : self.retrieval.unstored
+        // Only removals of the original count, where it can be removed.
+        let isOriginal = file.entry.key.isOriginal && found.cache === retrieval.originals && !found.isBorrowed
         let body = Body(
             .cached(file), file.entry.format, file.entry.object.pixels, derivation.digest,
-            found: (file.entry.key, derivation.removals))
+            found: (file.entry.key, isOriginal ? found.removals : nil))
         var ending = ImageEnding(
             retrieval, asked: asked, derivation.way, .file(file), of: body,
             origin: retrieval.isLocal ? nil : derivation.origin ?? OriginFacts(file.entry))
@@ -171,7 +176,7 @@ extension ImageJob {
 
     /// Makes the images of a job from a cached file. Those that a server has confirmed with it are there already.
     private func makeVariants(of derivation: Derivation, _ ending: ImageEnding, _ turn: inout Turn) {
-        let entry = derivation.file.entry
+        let entry = derivation.found.entry
         do throws(KingfisherError) {
             let present = try variants.map { variant throws(KingfisherError) -> ImageEnding.Content? in
                 guard derivation.way == .revalidated, let own = try variant.ownFile(),
@@ -210,7 +215,7 @@ extension ImageJob {
                     return own.map { .file($0.file) }
                 }
                 if fails { return fail(error, &turn) }
-                makeVariants(ending(Derivation(stale.file, .stale, keeps: false)), having: contents, &turn)
+                makeVariants(ending(Derivation(stale, .stale, keeps: false)), having: contents, &turn)
             } catch {
                 fail(error, &turn)
             }
@@ -252,7 +257,7 @@ extension ImageJob {
 
     /// Removes a cached file that cannot be decoded, and fetches it again if the job allows that.
     func undecodable(_ derivation: Derivation, _ turn: inout Turn) {
-        let entry = derivation.file.entry
+        let entry = derivation.found.entry
         // If the removal fails, the next look-up finds the file and fetches it again.
         bestEffort { try retrieval.originals.removeDamagedNow(entry.key) { $0.object == entry.object } }
         switch derivation.otherwise {

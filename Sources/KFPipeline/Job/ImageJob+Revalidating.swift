@@ -35,7 +35,7 @@ extension ImageJob {
             return turn.end(self, .success(retrieval.result(way, stale.file, asked: asked)))
         }
         // The result must not be stored, because it would count as fresh.
-        derive(Derivation(stale.file, way, keeps: false, otherwise: otherwise))
+        derive(Derivation(stale, way, keeps: false, otherwise: otherwise))
     }
 
     /// Renews the entries that the origin has confirmed with a 304. `body` has the renewals, those of other jobs too.
@@ -109,7 +109,7 @@ extension ImageJob {
         }
         derive(
             Derivation(
-                stale.file, .revalidated, response: draft.ending.facts.response, origin: draft.ending.origin,
+                stale, .revalidated, response: draft.ending.facts.response, origin: draft.ending.origin,
                 problem: problem))
     }
 }

@@ -112,7 +112,7 @@ extension ImageJob {
                     guard let newer, newer.isFresh, newer.file.entry.object.digest != derivation.digest else {
                         return end(draft, &turn)
                     }
-                    derive(Derivation(newer, derivation.way, for: retrieval, after: derivation))
+                    derive(derivation.again(of: newer))
                 } catch {
                     turn.end(self, .failure(error))
                 }

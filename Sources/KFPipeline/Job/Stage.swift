@@ -84,7 +84,7 @@ extension Asking {
 
 /// The making of an image from a cached file.
 final class Derivation: Sendable {
-    let file: CachedFile
+    let found: FoundFile
     let way: RetrievalWay
     /// Whether the result may be stored.
     let keeps: Bool
@@ -94,34 +94,24 @@ final class Derivation: Sendable {
     let problem: KingfisherError?
     /// The action if the file cannot be decoded: to fetch the image again, or to fail.
     let otherwise: Result<Asking, KingfisherError>
-    /// Whether the file was hashed by this cache: one of a lower layer is only where its hash counts.
-    let isHashed: Bool
     /// Whether the original has already been replaced once meanwhile.
     let isAgain: Bool
-    /// The count of removals of the original's cache when the file was found; nil for a file that is never removed.
-    let removals: UInt64?
 
     init(
-        _ file: CachedFile, _ way: RetrievalWay, keeps: Bool = true, response: ResponseFacts? = nil,
+        _ found: FoundFile, _ way: RetrievalWay, keeps: Bool = true, response: ResponseFacts? = nil,
         origin: OriginFacts? = nil, problem: KingfisherError? = nil,
-        otherwise: Result<Asking, KingfisherError> = .success(Asking()), isHashed: Bool = true, isAgain: Bool = false,
-        removals: UInt64? = nil
+        otherwise: Result<Asking, KingfisherError> = .success(Asking()), isAgain: Bool = false
     ) {
-        (self.file, self.way, self.keeps) = (file, way, keeps)
+        (self.found, self.way, self.keeps, self.isAgain) = (found, way, keeps, isAgain)
         (self.response, self.origin, self.problem, self.otherwise) = (response, origin, problem, otherwise)
-        (self.isHashed, self.isAgain, self.removals) = (isHashed, isAgain, removals)
     }
 
-    /// Makes the image of a file that a look-up has found.
-    convenience init(_ found: FoundFile, _ way: RetrievalWay, for retrieval: Retrieval, after other: Derivation? = nil)
-    {
-        self.init(
-            found.file, way, keeps: !found.isElsewhere, response: other?.response, problem: other?.problem,
-            otherwise: other?.otherwise ?? .success(Asking()), isHashed: retrieval.isHashed(found),
-            isAgain: other != nil, removals: found.isBorrowed ? nil : found.removals)
+    /// Makes the image of another file, which has replaced this one.
+    func again(of newer: FoundFile) -> Derivation {
+        Derivation(newer, way, response: response, problem: problem, otherwise: otherwise, isAgain: true)
     }
 
-    var digest: Digest { file.entry.object.digest }
+    var digest: Digest { found.entry.object.digest }
 }
 
 /// The jobs that bring several images of one source.
