@@ -97,11 +97,11 @@ extension [PrefetchResult] {
                 guard !error.isCancellation, !error.isLeftOut, standIns.indices.contains(form) else { continue }
                 image = standIns[form]
             }
-            if isForgiven { results[form].problem = nil }
+            if isForgiven { results[form].note(nil) }
             do throws(KingfisherError) {
                 results[form].copy = try write(image, form)
             } catch {
-                results[form].problem = error
+                results[form].note(error)
             }
         }
         return results

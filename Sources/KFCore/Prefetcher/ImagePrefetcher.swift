@@ -254,15 +254,16 @@ public final class ImagePrefetcher: Sendable {
             configuration.lock?.note(outcome)
             run.count(outcome)
             export(sieve?.pass(outcome) ?? [])
-            each(.ended(outcome, run.progress))
+            each(.ended(consume outcome, run.progress))
         }
         /// Ends an item in flight. It is exported first if requested, unless it is retried, and exported then.
-        func land(_ outcome: PrefetchOutcome?) {
-            guard let outcome else { return }
+        func land(_ outcome: consuming PrefetchOutcome) {
             if configuration.exporter != nil, !run.postpones(outcome), !run.setsAside(outcome) {
                 if sieve == nil { return export([outcome]) }
-                WorkerPool.exporting.submit { inbox.post([.arrived(outcome, DuplicateSieve.Fingerprint(outcome))]) }
-            } else if let last = run.land(outcome) {
+                WorkerPool.exporting.submit { [outcome] in
+                    inbox.post([.arrived(outcome, DuplicateSieve.Fingerprint(outcome))])
+                }
+            } else if let last = run.land(consume outcome) {
                 end(last)
             }
         }
@@ -279,8 +280,8 @@ public final class ImagePrefetcher: Sendable {
                     if let error = block.broken { each(.brokenList(error)) }
                 case .lookedUp(let findings): run.take(findings).forEach(end)
                 case .woken: timer = nil
-                case .ended(let images):
-                    for image in images { land(flying.land(image)) }
+                case .ended(let jobs):
+                    for job in jobs { if let outcome = flying.land(job) { land(outcome) } }
                 case .arrived(let outcome, let fingerprint):
                     guard let outcome = run.land(outcome) else { break }
                     sifted += 1

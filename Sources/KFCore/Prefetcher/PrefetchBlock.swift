@@ -54,9 +54,9 @@ struct PrefetchWish: Sendable {
                     if needsModifiers { box = OptionsBox(try await manager.prepared(box.value, for: source)) }
                     retrievals.append(Retrieval(source, box, manager.cache, pin: pin))
                 }
-                wishes.append(PrefetchWish(item: item, retrievals: retrievals))
+                wishes.append(PrefetchWish(item: consume item, retrievals: retrievals))
             } catch {
-                wishes.append(PrefetchWish(item: item, error: error))
+                wishes.append(PrefetchWish(item: consume item, error: error))
             }
         }
         return wishes

@@ -8,7 +8,7 @@ final class PrefetchInbox: ImageRecipient {
     enum Event: Sendable {
         case read(PrefetchBlock)
         case lookedUp(PrefetchFindings)
-        case ended([EndedImage])
+        case ended([ImageJob])
         /// It is to be exported, unless it is a duplicate.
         case arrived(PrefetchOutcome, DuplicateSieve.Fingerprint?)
         case exported(PrefetchOutcome)
@@ -56,7 +56,7 @@ final class PrefetchInbox: ImageRecipient {
         }
     }
 
-    func ended(_ images: [EndedImage]) { post([.ended(images)]) }
+    func ended(_ jobs: [ImageJob]) { post([.ended(jobs)]) }
 }
 
 /// The items in flight. Used by the run only.
@@ -78,13 +78,13 @@ struct PrefetchFlights {
         var jobs: [ImageJob] = []
         jobs.reserveCapacity(wishes.count)
         for index in wishes.indices {
-            let retrievals = wishes[index].retrievals
             // An item without a source has ended as invalid.
-            guard let first = retrievals.first else { continue }
+            guard let first = wishes[index].retrievals.first else { continue }
             let slot = free.popLast() ?? flights.count
             if slot == flights.count { flights.append(nil) }
+            let isOne = wishes[index].retrievals.count == 1
             let job = ImageJob(
-                manager, first, retrievals.count == 1 ? .one : .several(retrievals), for: inbox, number: slot,
+                manager, first, isOne ? .one : .several(wishes[index].retrievals), for: inbox, number: slot,
                 asking: wishes[index].asking)
             flights[slot] = (wishes[index].item, job)
             jobs.append(job)
@@ -93,15 +93,15 @@ struct PrefetchFlights {
     }
 
     /// Removes an ended item, and returns its outcome.
-    mutating func land(_ image: EndedImage) -> PrefetchOutcome? {
-        guard let item = flights[image.job.number].take()?.item else { return nil }
-        free.append(image.job.number)
+    mutating func land(_ job: ImageJob) -> PrefetchOutcome? {
+        guard let item = flights[job.number].take()?.item else { return nil }
+        free.append(job.number)
         // Most items have one image.
-        let isOne = if case .one = image.job.wanted { true } else { false }
-        let results = isOne ? [PrefetchResult(image.result)] : image.results.map(PrefetchResult.init)
+        let isOne = if case .one = job.wanted { true } else { false }
+        let one = isOne ? job.result : nil
+        let results = one.map { [PrefetchResult($0)] } ?? job.results.map(PrefetchResult.init)
         return PrefetchOutcome(
-            item: item, ending: .retrieved(results), attempts: image.job.attempts,
-            isPinned: image.job.isPinned, steps: image.job.steps)
+            item: item, ending: .retrieved(results), attempts: job.attempts, isPinned: job.isPinned, steps: job.steps)
     }
 
     /// Cancels the items, or only those whose transfer has not started. Each of them then ends as cancelled.

@@ -239,14 +239,34 @@ public struct PrefetchResult: Sendable {
     /// The retrieved image, or the error.
     public let image: Result<RetrieveImageResult, KingfisherError>
     /// The exported copy; nil if there is none.
-    public package(set) var copy: ImageExporter.Copy?
-    /// The error of storing or exporting a retrieved image.
-    package var problem: KingfisherError?
+    public package(set) var copy: ImageExporter.Copy? {
+        get { exported?.copy }
+        set { exported = newValue.map(Exported.init) }
+    }
 
-    package init(_ image: Result<RetrieveImageResult, KingfisherError>) {
-        self.image = image
+    // A reference: a result is copied, and few have a copy.
+    private var exported: Exported?
+    /// The error of retrieving, storing or exporting; nil if all succeeded.
+    public private(set) var error: KingfisherError?
+
+    private final class Exported: Sendable {
+        let copy: ImageExporter.Copy
+
+        init(_ copy: ImageExporter.Copy) { self.copy = copy }
+    }
+
+    package init(_ image: consuming Result<RetrieveImageResult, KingfisherError>) {
+        switch image {
         // An image that was not stored does not warm the cache, so it counts as failed.
-        if case .success(let result) = image { problem = result.storing.diskError }
+        case .success(let result): error = result.storing.diskError
+        case .failure(let failure): error = failure
+        }
+        self.image = image
+    }
+
+    /// Notes the error of storing or exporting a retrieved image, or that there is none.
+    package mutating func note(_ problem: KingfisherError?) {
+        if case .success = image { error = problem }
     }
 
     /// Whether a copy was written, or the image has warnings.
@@ -254,11 +274,5 @@ public struct PrefetchResult: Sendable {
         if copy != nil { return true }
         guard case .success(let result) = image else { return false }
         return !result.warnings.isEmpty
-    }
-
-    /// The error of retrieving, storing or exporting; nil if all succeeded.
-    public var error: KingfisherError? {
-        if case .failure(let error) = image { return error }
-        return problem
     }
 }

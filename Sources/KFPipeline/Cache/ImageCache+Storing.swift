@@ -57,10 +57,12 @@ extension ImageCache {
         storage.store(orders.map(\.change), groups: groups, urgent: urgent) { outcomes in
             let directory = storage.directory
             Turn.run { turn in
-                for (order, outcome) in zip(orders, outcomes) {
-                    switch outcome {
-                    case .success(let entry): order.end(.success(entry.map { StoredFile($0, in: directory) }), &turn)
-                    case .failure(let error): order.end(.failure(KingfisherError(writing: error)), &turn)
+                // By index: a copy of each order would retain all of its fields.
+                for index in orders.indices {
+                    switch outcomes[index] {
+                    case .success(let entry):
+                        orders[index].end(.success(entry.map { StoredFile($0, in: directory) }), &turn)
+                    case .failure(let error): orders[index].end(.failure(KingfisherError(writing: error)), &turn)
                     }
                 }
             }

@@ -174,9 +174,10 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             )
             return (state.condition, state.reportsProgress)
         }
-        let transfer = transferRequest(
-            request, resumption, condition, reportsProgress, Float(bitPattern: priority.load(ordering: .relaxed)))
-        let start = TransferStart(transfer, sink: self, receiver: receiver, token: self)
+        let priority = Float(bitPattern: priority.load(ordering: .relaxed))
+        let start = TransferStart(
+            transferRequest(request, resumption, condition, reportsProgress, priority), sink: self, receiver: receiver,
+            token: self)
         transferID.store(start.id, ordering: .sequentiallyConsistent)
         return start
     }
@@ -271,23 +272,21 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     // MARK: On a worker
 
     func run(_ turn: inout Turn) {
-        let (end, request) = state.withLock { state in
-            defer { state.end = nil }
-            return (state.end, state.request)
-        }
+        let (end, request) = state.withLock { ($0.end.take(), $0.request) }
         switch (end, request) {
-        case (.transfer(.success(let response)), let request?): arrived(response, request, &turn)
+        case (.transfer(.success(let response)), let request?): arrived(response, request.url, &turn)
         case (.transfer(.failure(let error)), let request?): failed(error, request, &turn)
         case (.failure(let error), _): deliver(.failed(error), &turn)
         case (.transfer, nil), (nil, _): break
         }
     }
 
-    private func arrived(_ response: TransferResponse, _ request: PreparedRequest, _ turn: inout Turn) {
+    /// `requested` is the URL after the request modifier.
+    private func arrived(_ response: TransferResponse, _ requested: RequestURL, _ turn: inout Turn) {
         var facts = ResponseFacts(response)
         if isForMirror { facts.mirror = url.text }
         func tellEnd(_ error: KingfisherError?) {
-            delegate?.imageDownloader(didFinishDownloadingImageFor: request.url, with: facts, error: error)
+            delegate?.imageDownloader(didFinishDownloadingImageFor: requested, with: facts, error: error)
         }
         let (flight, unreported) = state.withLock { state in
             defer { state.claim?.leave() }
@@ -301,11 +300,11 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
             return body.release()
         }
         do throws(KingfisherError) {
-            var (bytes, findings) = try checked(request.url, facts)
+            var (bytes, findings) = try checked(requested, facts)
             if !response.head.isDelimited { findings = try terms.inspector.judge(undelimited: findings) }
             tellEnd(nil)
             Body(
-                bytes, findings, of: self, response: facts, url: request.url,
+                bytes, findings, of: self, response: facts, url: requested,
                 isPersonal: isPersonal.load(ordering: .relaxed), flight: flight,
                 room: state.withLock { $0.size.take() }.map { (site.backlog, bytes: $0) }
             ).deliver(of: self, reporting: unreported, &turn)

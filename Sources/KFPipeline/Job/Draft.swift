@@ -25,7 +25,7 @@ struct ImageEnding: Sendable {
     /// The bytes that the image is made from. The places below are those of stores in it.
     var body: Body
     let origin: OriginFacts?
-    var facts = Outcome.Facts()
+    var facts: Outcome.Facts
     /// The cached file that the image is made from; nil for a download.
     var derivation: Derivation?
     /// When the image or its original came from its source or a remote; nil for a cached file.
@@ -44,7 +44,7 @@ struct ImageEnding: Sendable {
 
     init(
         _ retrieval: Retrieval, asked: Retrieval, _ way: RetrievalWay, _ content: Content, of body: Body,
-        origin: OriginFacts? = nil
+        origin: OriginFacts? = nil, facts: Outcome.Facts = Outcome.Facts(), arrived: Timestamp? = nil
     ) {
         self.retrieval = retrieval
         self.asked = asked
@@ -52,6 +52,8 @@ struct ImageEnding: Sendable {
         self.content = content
         self.body = body
         self.origin = origin
+        self.facts = facts
+        self.arrived = arrived
     }
 
     /// Makes removals wait until this value is gone.

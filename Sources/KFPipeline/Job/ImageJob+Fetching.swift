@@ -13,9 +13,11 @@ extension ImageJob {
             var starts: [TransferStart] = []
             starts.reserveCapacity(jobs.count)
             for job in jobs where !job.isCancelled {
-                switch job.retrieval.source {
-                case .network(let resource): job.join(ImageDownload(job, resource.downloadURL), &starts, &works)
-                case .provider(let provider): ProviderRead.join(job, provider, &works)
+                let retrieval = job.retrieval
+                if let url = retrieval.url {
+                    job.join(ImageDownload(job, url), &starts, &works)
+                } else if case .provider(let provider) = retrieval.source {
+                    ProviderRead.join(job, provider, &works)
                 }
             }
             jobs[0].downloader.site.start(starts)

@@ -15,20 +15,20 @@ extension ImageJob {
         let origin =
             body.entry.map { retrieval.origin(of: $0) }
             ?? body.response.map { OriginFacts($0, retrieval, now: retrieval.now) }
-        var ending = ImageEnding(retrieval, asked: asked, body.way, .body, of: body, origin: origin)
-        ending.arrived = retrieval.now
-        ending.facts.response = body.response
-        ending.facts.attempts = attempts
-        ending.facts.reason = FetchReason(before, asking)
+        var facts = Outcome.Facts(response: body.response, attempts: attempts)
+        facts.reason = FetchReason(before, asking)
         if retrieval.options.notesOriginal, body.isOriginal {
-            ending.facts.original = bestEffort { try body.digest() }
-            ending.facts.originalBytes = body.bytes.size
+            facts.original = bestEffort { try body.digest() }
+            facts.originalBytes = body.bytes.size
         }
-        ending.facts.measures = body.originalMeasures
+        facts.measures = body.originalMeasures
         if let findings = body.findings {
-            ending.facts.check = findings.extent
-            ending.facts.warn(findings.warnings)
+            facts.check = findings.extent
+            facts.warn(findings.warnings)
         }
+        // A constant is handed on; a variable would be copied, with eight retains.
+        let ending = ImageEnding(
+            retrieval, asked: asked, body.way, .body, of: body, origin: origin, facts: facts, arrived: retrieval.now)
         let isWhole = retrieval.wantsOriginal || retrieval.keepsBytes(of: body.format) || !body.isOriginal
         if let delegate = downloader.delegate, !wantsPixels,
             makesVariants ? variants.contains(where: { $0.keepsBytes(of: body.format) }) : isWhole
@@ -38,17 +38,19 @@ extension ImageJob {
         if !makesVariants, !wantsPixels {
             if isWhole { return store(ending, &turn) }
             if let made = retrieval.sameResult(of: body) {
-                (ending.content, ending.way, ending.arrived) = (.file(made), .disk, nil)
-                return store(ending, &turn)
+                return store(
+                    ImageEnding(retrieval, asked: asked, .disk, .file(made), of: body, origin: origin, facts: facts),
+                    &turn)
             }
         }
-        orderOriginal(&ending, &turn)
-        if makesVariants { makeVariants(ending, &turn) } else { make(ending) }
+        var whole = ending
+        orderOriginal(&whole, &turn)
+        if makesVariants { makeVariants(whole, &turn) } else { make(whole) }
     }
 
     /// Lets a worker make the images of a job that are still missing.
     private func make(_ ending: consuming ImageEnding) {
-        let draft = Draft(ending)
+        let draft = Draft(consume ending)
         guard enter(.making(draft)) else { return }
         let parts = draft.ending.parts.filter(\.isMissing)
         let forms = parts.isEmpty ? [draft.ending.retrieval] : parts.map(\.retrieval)
@@ -132,14 +134,13 @@ extension ImageJob {
             found: (file.entry.key, isOriginal ? found.removals : nil))
         var ending = ImageEnding(
             retrieval, asked: asked, derivation.way, .file(file), of: body,
-            origin: retrieval.isLocal ? nil : derivation.origin ?? OriginFacts(file.entry))
+            origin: retrieval.isLocal ? nil : derivation.origin ?? OriginFacts(file.entry),
+            facts: Outcome.Facts(response: derivation.response, attempts: attempts))
         ending.derivation = derivation
         if retrieval.options.notesOriginal, file.entry.key.isOriginal {
             (ending.facts.original, ending.facts.originalBytes) = (derivation.digest, file.size)
         }
         ending.facts.measures = file.entry.originalMeasures
-        ending.facts.attempts = attempts
-        ending.facts.response = derivation.response
         return ending
     }
 
@@ -158,8 +159,8 @@ extension ImageJob {
                     found: (retrieval.original, removals))
                 // The parts have the images; the ending of them all has none.
                 var ending = ImageEnding(
-                    retrieval, asked: asked, .derived, .unmade, of: body, origin: original.origin(for: retrieval))
-                ending.facts.attempts = attempts
+                    retrieval, asked: asked, .derived, .unmade, of: body, origin: original.origin(for: retrieval),
+                    facts: Outcome.Facts(attempts: attempts))
                 if retrieval.options.notesOriginal, let known = original.original {
                     (ending.facts.original, ending.facts.originalBytes) = (
                         known.digest, known.bytes ?? original.facts.bytes
@@ -236,9 +237,8 @@ extension ImageJob {
             let variant = variants[index]
             var part = ImageEnding(
                 isKept && given == nil ? variant : variant.unstored, asked: asked[index], ending.way,
-                given ?? .unmade, of: body, origin: ending.origin)
-            (part.facts, part.original, part.arrived) = (ending.facts, ending.original, ending.arrived)
-            part.derivation = ending.derivation
+                given ?? .unmade, of: body, origin: ending.origin, facts: ending.facts, arrived: ending.arrived)
+            (part.original, part.derivation) = (ending.original, ending.derivation)
             if given != nil { return part }
             if let known = variant.sameResult(of: body) {
                 (part.content, part.way) = (.file(known), .disk)

@@ -47,9 +47,9 @@ extension ImageJob {
         let origin = OriginFacts(response, confirming: entry, retrieval, now: retrieval.now)
         var renewal = retrieval.renewal(by: origin, now: retrieval.now)
         renewal.lastModified = response.lastModified
-        var ending = ImageEnding(retrieval, asked: asked, .revalidated, .file(stale.file), of: body, origin: origin)
-        ending.facts.response = response
-        ending.facts.attempts = attempts
+        var ending = ImageEnding(
+            retrieval, asked: asked, .revalidated, .file(stale.file), of: body, origin: origin,
+            facts: Outcome.Facts(response: response, attempts: attempts))
         let place = stale.cache
         guard let storage = place.alreadyOpen, !storage.isReadOnly else {
             return giveRenewed(Draft(ending), stale, nil, &turn)
@@ -124,5 +124,5 @@ private final class RenewalEnd: ImageRecipient {
         self.key = key
     }
 
-    func ended(_ images: [EndedImage]) { manager.revalidating.withLock { _ = $0.remove(key) } }
+    func ended(_ jobs: [ImageJob]) { manager.revalidating.withLock { _ = $0.remove(key) } }
 }

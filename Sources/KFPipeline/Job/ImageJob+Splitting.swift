@@ -115,7 +115,7 @@ extension ImageJob: ImageRecipient {
     }
 
     /// Takes the ends of parts. The last one ends the job.
-    package func ended(_ parts: [EndedImage]) {
+    package func ended(_ parts: [ImageJob]) {
         if let first = note(parts).first { Turn.run { $0.end(self, first) } }
     }
 }

@@ -12,7 +12,7 @@ extension ImageJob {
         if isUrgent || found != nil || !ending.parts.isEmpty { ending.holdStores() }
         let isRemoved = found.map { ending.retrieval.isRemoved($0.key, since: $0.removals) } ?? false
         if isRemoved { ending.retrieval = ending.retrieval.unstored }
-        deliverEarly(ending, turn)
+        deliverEarly(ending)
         turn.beginStores(urgent: isUrgent)
         if found == nil, ending.body.isOriginal { keepOriginal(&ending, &turn) }
         ending.keepTarget(&turn)
@@ -20,7 +20,7 @@ extension ImageJob {
             if isRemoved { ending.parts[place].retrieval = ending.parts[place].retrieval.unstored }
             ending.parts[place].keepTarget(&turn)
         }
-        wait(forStoresOf: ending, &turn)
+        wait(forStoresOf: consume ending, &turn)
     }
 
     /// Orders the store of an original before anything is made of it: it is committed as soon as it is whole.
@@ -38,10 +38,10 @@ extension ImageJob {
         ending.keepOriginal(&turn)
     }
 
-    private func deliverEarly(_ ending: ImageEnding, _ turn: Turn) {
+    private func deliverEarly(_ ending: ImageEnding) {
         if ending.retrieval.options.waitForCache || isDelivered { return }
         do throws(KingfisherError) {
-            turn.deliver(early: self, try ending.early())
+            if deliver(.success(try ending.early()), early: true) { recipient.ended([self]) }
         } catch {
             // The bytes may be readable once they have been stored.
         }
@@ -90,7 +90,7 @@ extension ImageJob {
             if !isCancelled, let error = draft.ending.outcomes().storing.diskError {
                 draft.ending.retrieval.cache.tellFailedStore(draft.ending.retrieval.target, error)
             }
-            return _ = deliver()
+            return _ = deliver(nil)
         }
         do throws(KingfisherError) {
             turn.end(self, .success(try draft.ending.concluded()))

@@ -9,6 +9,9 @@ import Synchronization
 /// One thread at a time works on a job: the one that a stage's queue has handed it to. It reads the stage, works on
 /// values of its own, and enters the next stage. A cancelling thread comes at any time; the lock is all that they share.
 package final class ImageJob: WorkWaiter {
+    /// What has come of one image.
+    package typealias End = Result<RetrieveImageResult, KingfisherError>
+
     /// The images that a job brings.
     package enum Wanted: Sendable {
         case one
@@ -58,8 +61,9 @@ package final class ImageJob: WorkWaiter {
         var replacesInRemote = false
         /// The number of stores that have not ended, and one more while they are being ordered.
         fileprivate var openStores = 0
-        /// The results of several images, in their order.
-        var results: [Result<RetrieveImageResult, KingfisherError>] = []
+        /// The result that the recipient is told, and those of several images, in their order.
+        fileprivate var result: End?
+        var results: [End] = []
 
         /// The terms of asking the source, in that stage.
         var asking: Asking {
@@ -190,21 +194,37 @@ package final class ImageJob: WorkWaiter {
         }
     }
 
-    /// Notes that the recipient is notified. Returns false if it already was. Unless it is delivered early, the job ends.
-    func deliver(early: Bool = false) -> Bool {
+    /// Notes the result that the recipient is told now. Returns false if it has been told one. Unless that is delivered
+    /// early, the job ends.
+    func deliver(_ result: End?, early: Bool = false) -> Bool {
         state.withLock { state in
             if !early { state.stage = .ended }
-            defer { state.isDelivered = true }
-            return !state.isDelivered
+            if state.isDelivered { return false }
+            (state.isDelivered, state.result) = (true, result)
+            return true
         }
     }
 
+    /// The results of all images that an ended job was to bring, in their order.
+    package var results: [End] {
+        let (result, results) = state.withLock { ($0.result, $0.results) }
+        switch wanted {
+        case .several(let retrievals) where results.isEmpty, .together(let retrievals, _) where results.isEmpty:
+            return retrievals.compactMap { _ in result }
+        case .several, .together: return results
+        case .one, .pixels: return result.map { [$0] } ?? []
+        }
+    }
+
+    /// The result of a job that brings one image, after its end.
+    package var result: End? { state.withLock { $0.result } }
+
     /// Notes the ends of parts. Returns the results of all parts after the last end.
-    func note(_ parts: [EndedImage]) -> [Result<RetrieveImageResult, KingfisherError>] {
-        for image in parts { inherit(from: image.job) }
+    func note(_ parts: [ImageJob]) -> [End] {
+        for part in parts { inherit(from: part) }
         return state.withLock { state in
             guard case .split(var split) = state.stage else { return [] }
-            for image in parts { split.note(image) }
+            for part in parts { split.note(part) }
             state.stage = .split(split)
             if !split.results.contains(where: { $0 == nil }) { state.results = split.results.compactMap { $0 } }
             return state.results
@@ -249,7 +269,7 @@ package final class ImageJob: WorkWaiter {
             state.isCancelled = true
             // The ends of its parts end it.
             if case .split(let split) = state.stage { return (nil, split.jobs) }
-            state.isDelivered = true
+            (state.isDelivered, state.result) = (true, .failure(.requestError(reason: .taskCancelled)))
             defer { state.wait = .nothing }
             // A cancelled job that is still referenced must not hold what it waited for.
             if case .nothing = state.wait {} else { state.stage = .ended }
@@ -263,7 +283,7 @@ package final class ImageJob: WorkWaiter {
         case .nothing: break
         case nil: return
         }
-        recipient.ended([EndedImage(job: self, result: .failure(.requestError(reason: .taskCancelled)))])
+        recipient.ended([self])
     }
 
     /// Cancels the job if it only waits: for its transfer to start, for a retry, or for a decision.
@@ -300,7 +320,7 @@ package final class ImageJob: WorkWaiter {
 
     /// Waits for the stores of the image, then concludes the job.
     func wait(forStoresOf ending: consuming ImageEnding, _ turn: inout Turn) {
-        let draft = Draft(ending)
+        let draft = Draft(consume ending)
         state.withLock { state in
             state.openStores = 1
             draft.forEachStore { _ in state.openStores += 1 }

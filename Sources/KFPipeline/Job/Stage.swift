@@ -117,7 +117,7 @@ final class Derivation: Sendable {
 /// The jobs that bring several images of one source.
 struct Split: Sendable {
     /// The results so far, in the order of the images.
-    var results: [Result<RetrieveImageResult, KingfisherError>?]
+    var results: [ImageJob.End?]
     private(set) var jobs: [ImageJob] = []
     /// The images that each of the jobs brings, by its number.
     private var places: [[Int]] = []
@@ -130,7 +130,7 @@ struct Split: Sendable {
     }
 
     /// Takes the end of one of the jobs.
-    mutating func note(_ image: EndedImage) {
-        for (place, result) in zip(places[image.job.number], image.results) { results[place] = result }
+    mutating func note(_ job: ImageJob) {
+        for (place, result) in zip(places[job.number], job.results) { results[place] = result }
     }
 }

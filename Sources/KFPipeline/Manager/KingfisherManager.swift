@@ -127,7 +127,7 @@ public final class KingfisherManager: Sendable {
 
 /// A waiting call.
 private final class WaitingCall: ImageRecipient {
-    typealias Results = [Result<RetrieveImageResult, KingfisherError>]
+    typealias Results = [ImageJob.End]
 
     private struct State {
         var continuation: UnsafeContinuation<Results, Never>?
@@ -145,8 +145,8 @@ private final class WaitingCall: ImageRecipient {
         if let results { continuation.resume(returning: results) }
     }
 
-    func ended(_ images: [EndedImage]) {
-        guard let results = images.first?.results else { return }
+    func ended(_ jobs: [ImageJob]) {
+        guard let results = jobs.first?.results else { return }
         let continuation = state.withLock { state in
             if state.continuation == nil { state.results = results }
             defer { state.continuation = nil }

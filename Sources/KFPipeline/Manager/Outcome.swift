@@ -25,7 +25,7 @@ package final class Outcome: Sendable {
     /// The facts about a retrieval beside its image.
     struct Facts: Sendable {
         var response: ResponseFacts?
-        var attempts = 0
+        var attempts: Int
         var check: ImageCheck.Extent?
         var failure: KingfisherError?
         /// The hash and the size of the original that was fetched, if the options ask for it.
@@ -36,6 +36,10 @@ package final class Outcome: Sendable {
         /// The reason of the request; nil if the caches had no such entry.
         var reason: FetchReason?
         private(set) var warnings: [ImageWarning] = []
+
+        init(response: ResponseFacts? = nil, attempts: Int = 0, failure: KingfisherError? = nil) {
+            (self.response, self.attempts, self.failure) = (response, attempts, failure)
+        }
 
         /// Adds the warnings that are not listed yet.
         mutating func warn(_ more: [ImageWarning]) {

@@ -6,6 +6,8 @@ import KFTerms
 /// One source with its options, and the cache keys that follow from them. It never changes, and all stages share it.
 package final class Retrieval: Sendable {
     package let source: Source
+    /// The URL of the source; nil for a provider.
+    let url: RequestURL?
     let box: OptionsBox
     /// The key of the requested image.
     package let target: EntryKey
@@ -23,6 +25,7 @@ package final class Retrieval: Sendable {
     package init(_ source: Source, _ box: OptionsBox, _ cache: ImageCache, pin: ContentHash? = nil) {
         self.pin = pin ?? box.value.expectedHash
         self.source = source
+        url = if case .network(let resource) = source { resource.downloadURL } else { nil }
         self.cache = box.value.targetCache ?? cache
         originals = box.value.originalCache ?? self.cache
         self.box = box
@@ -38,7 +41,7 @@ package final class Retrieval: Sendable {
     private init(
         _ other: Retrieval, box: OptionsBox? = nil, target: EntryKey? = nil, isBeside: Bool? = nil
     ) {
-        (source, pin) = (other.source, other.pin)
+        (source, url, pin) = (other.source, other.url, other.pin)
         (cache, originals) = (other.cache, other.originals)
         self.box = box ?? other.box
         self.target = target ?? other.target
@@ -78,15 +81,8 @@ package final class Retrieval: Sendable {
         }
     }
 
-    /// The URL of the source; nil for a provider. Computed, because few hits need it.
-    var url: RequestURL? {
-        if case .network(let resource) = source { resource.downloadURL } else { nil }
-    }
-
     /// Whether the source is a provider.
-    var isLocal: Bool {
-        if case .provider = source { true } else { false }
-    }
+    var isLocal: Bool { url == nil }
 
     /// Whether the original is stored.
     var keepsOriginal: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheOriginalImage) }

@@ -65,10 +65,10 @@ package struct ImageInspector: Hashable, Sendable {
             throw refusal
         }
         do {
-            if let found = try ImageProbe.inspect(bytes, limits: limits, passage: passage) {
-                var findings = Findings(format: found.format, info: found.info, warnings: found.warnings)
+            if let (format, info, warnings) = try ImageProbe.inspect(bytes, limits: limits, passage: passage) {
+                var findings = Findings(format: format, info: info, warnings: warnings)
                 // Images that kf does not decode are stored and delivered unchanged.
-                if !found.format.isDecodable { return findings }
+                if !format.isDecodable { return findings }
                 findings.extent = .structure
                 if check == .full { try decode(bytes, &findings) }
                 return findings

@@ -14,9 +14,9 @@ import Synchronization
 final class EndedImages: ImageRecipient {
     private let results = Mutex<[Int: [Result<RetrieveImageResult, KingfisherError>]]>([:])
 
-    func ended(_ images: [EndedImage]) {
+    func ended(_ jobs: [ImageJob]) {
         results.withLock { results in
-            for image in images { results[image.job.number, default: []].append(image.result) }
+            for job in jobs { results[job.number, default: []] += job.results.prefix(1) }
         }
     }
 

@@ -54,7 +54,8 @@ struct StageTests {
         job.cancel()
         for name in Name.allCases where name != .storing { #expect(!job.enter(try stage(name)), "\(name)") }
         #expect(job.enter(try stage(.storing)))
-        #expect(!job.deliver(), "its recipient has been told of the cancellation")
+        let other = ImageJob.End.failure(.responseError(reason: .noURLResponse))
+        #expect(!job.deliver(other), "its recipient has been told of the cancellation")
         guard case .ended = job.stage else {
             Issue.record("it has not ended")
             return

@@ -145,7 +145,7 @@ extension PrefetchOutcome {
     /// Returns the outcome with all of its images left out, as duplicates of that sample.
     fileprivate func dropped(as sample: String) -> PrefetchOutcome {
         guard case .retrieved(var results) = ending else { return self }
-        for index in results.indices { results[index].problem = .responseError(reason: .duplicate(of: sample)) }
+        for index in results.indices { results[index].note(.responseError(reason: .duplicate(of: sample))) }
         return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: attempts)
     }
 }
