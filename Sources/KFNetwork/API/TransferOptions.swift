@@ -54,9 +54,6 @@ public struct TransferOptions: Hashable, Sendable {
 
     /// The time limit for connecting alone, with the name lookup and TLS; nil is `timeout`.
     package var connectTimeout: Duration?
-    /// Credentials by host, also used after a redirect. Hosts are in lower case, with the port unless it is the
-    /// scheme's default.
-    package var hostCredentials: [String: Credentials] = [:]
     /// Hosts reached without the proxy, in the syntax of NO_PROXY. Nil means none if `proxy` is set, else the
     /// environment's list.
     package var noProxy: String?
@@ -66,6 +63,13 @@ public struct TransferOptions: Hashable, Sendable {
 
     /// Creates options with the default values.
     public init() {}
+
+    /// The path of the netrc file; nil without one.
+    package var netrcPath: String? {
+        guard netrcFile?.isEmpty == true else { return netrcFile }
+        let home = getenv("HOME") ?? getpwuid(getuid())?.pointee.pw_dir
+        return "\(home.map { RawText.decode($0) } ?? "")/.netrc"
+    }
 
     /// Returns the absolute path without symbolic links, so that one file has one name; the path as it is if its folder
     /// cannot be resolved.
@@ -127,13 +131,6 @@ package final class TransferTerms: Sendable {
     }
 
     static let standard = TransferTerms()
-
-    /// Returns the credentials for the first request of a transfer.
-    func credentials(for origin: Origin) -> Credentials? { options.credentials ?? hostCredentials(for: origin) }
-
-    func hostCredentials(for origin: Origin) -> Credentials? {
-        options.hostCredentials.isEmpty ? nil : options.hostCredentials[origin.authority]
-    }
 
     func trusts(_ host: String) -> Bool { !options.trustedHosts.isEmpty && options.trustedHosts.contains(host) }
 

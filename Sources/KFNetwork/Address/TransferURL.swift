@@ -41,6 +41,21 @@ struct TransferURL: Equatable {
                 scheme: String(cString: parts.scheme), host: String(cString: parts.host), port: Int(parts.port)))
     }
 
+    /// The user and the password in the URL, without escapes; nil without user info. Throws for control
+    /// characters.
+    var credentials: Credentials? {
+        get throws(TransferError) {
+            guard let start = text.firstRange(of: "://")?.upperBound,
+                case let authority = text[start...].prefix(while: { !"/?#".contains($0) }),
+                let at = authority.lastIndex(of: "@")
+            else { return nil }
+            let parts = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            let texts = parts.map { RawText.decode(PercentCoding.decodeBytes($0)) }
+            guard texts.allSatisfy({ FieldText.isValue($0) && !$0.contains(byte: 0x09) }) else { throw .invalidURL }
+            return Credentials(user: texts[0], password: texts.count > 1 ? texts[1] : "")
+        }
+    }
+
     /// The path and the query, as a request line has them.
     var target: String {
         var url = bare

@@ -117,12 +117,6 @@ final class EasyHandle {
             try set(CURLOPT_PASSWORD, signing.secretKey)
             try set(CURLOPT_AWS_SIGV4, signing.provider)
         }
-        if setup.usesDigest { try set(CURLOPT_HTTPAUTH, 2) }  // CURLAUTH_DIGEST, a macro that Swift cannot see
-        if let file = setup.options.netrcFile {
-            try OptionFile.check(netrc: file)
-            if !file.isEmpty { try set(CURLOPT_NETRC_FILE, file) }
-            try set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
-        }
         if let certificate = setup.clientCertificate {
             try set(CURLOPT_SSLCERTTYPE, certificate.isPKCS12 ? "P12" : "PEM")
             try OptionFile.check(certificate.file, "client certificate")
@@ -133,8 +127,7 @@ final class EasyHandle {
             }
             if let password = certificate.password { try set(CURLOPT_KEYPASSWD, password) }
         }
-        return setup.credentials != nil || setup.usesDigest || setup.options.netrcFile != nil
-            || setup.clientCertificate != nil
+        return setup.credentials != nil || setup.clientCertificate != nil
     }
 
     /// Restores libcurl's defaults and sets the options that every transfer uses. Connections stay with the multi
@@ -216,7 +209,7 @@ final class EasyHandle {
 
     // MARK: The request
 
-    func set(_ url: TransferURL, withUser: Bool) throws(TransferError) {
+    func set(_ url: TransferURL) throws(TransferError) {
         if setParts(url) {
             if !usesParts, let parts {
                 try check(kf_easy_set_pointer(pointer, CURLOPT_CURLU, UnsafeMutableRawPointer(parts)))
@@ -225,7 +218,7 @@ final class EasyHandle {
         } else {
             if usesParts { try check(kf_easy_set_pointer(pointer, CURLOPT_CURLU, nil)) }
             usesParts = false
-            try set(CURLOPT_URL, withUser ? url.text : url.bare)
+            try set(CURLOPT_URL, url.bare)
         }
     }
 
@@ -348,9 +341,8 @@ struct HandleSetup: Equatable {
     var receiveBufferSize: Int
     /// The signature of the request. Its credentials take the place of `credentials`.
     var signing: AWSSigning?
-    /// The hop's credentials, which may differ from those in the options after a redirect or a challenge.
+    /// The user and the password that libcurl sends by the Basic scheme.
     var credentials: Credentials?
-    var usesDigest: Bool
     var clientCertificate: ClientCertificate?
     var isTrusted: Bool
     /// The proxy; empty for none, nil to use the environment's.

@@ -1,7 +1,7 @@
 import Glibc
 import KFSystem
 
-/// A file that an option names and libcurl reads whole, on the thread of all transfers.
+/// A file that an option names and that is read whole, on the thread of all transfers.
 enum OptionFile {
     /// The largest file that is read, in bytes: more than any bundle of certificates.
     private static let limit = 64 << 20
@@ -13,12 +13,6 @@ enum OptionFile {
         var status = stat()
         // libcurl reports that the file is missing.
         if path.withPath({ stat($0, &status) }) == 0 { try check(status, path, what) }
-    }
-
-    /// An empty path is `~/.netrc`.
-    static func check(netrc path: String) throws(TransferError) {
-        let home = getenv("HOME").map { RawText.decode($0) } ?? ""
-        try check(path.isEmpty ? "\(home)/.netrc" : path, "netrc file")
     }
 
     static func check(_ status: stat, _ path: String, _ what: String) throws(TransferError) {

@@ -21,8 +21,6 @@ struct Exchange {
     /// The engine's own reason to end the hop. It is set once, and takes precedence over libcurl's result.
     var cause: TransferError?
     var redirect: (head: ResponseHead, to: TransferURL)?
-    /// The 401 that libcurl itself answers with Digest authentication.
-    var digestChallenge: ResponseHead?
     /// Whether the response hook has the head but has not decided yet. The sink does not have the head then.
     var awaitsDisposition = false
     /// Whether libcurl has finished the hop while the hook has not decided yet.
@@ -44,8 +42,7 @@ struct Exchange {
     var refusedConnection = false
     /// Whether the connection is HTTP/2.
     var isMultiplexed = false
-    /// The number of requests that libcurl has sent since the start of the hop or the Digest challenge. It repeats one by
-    /// itself if a connection ends.
+    /// The number of requests that libcurl has sent for the hop. It repeats one by itself if a connection ends.
     var requests = 0
     /// The chosen connection, if its socket is known.
     var connection: Connection?

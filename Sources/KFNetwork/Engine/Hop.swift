@@ -5,9 +5,8 @@ struct Hop {
     var url: TransferURL
     /// The headers and secrets that the hop sends to the origin of its URL.
     var scope: OriginScope
-    /// Whether libcurl answers Digest, with a password that only libcurl knows.
-    var usesDigest = false
-    /// Whether the request has a password, in some way.
+    /// Whether there is a password for the request, and whether it was sent in some way.
+    var hasPassword = false
     var hasSentPassword = false
     /// The state of the engine's own answers to challenges for Digest.
     var digest = DigestAnswers()
@@ -43,7 +42,7 @@ struct Hop {
         let terms = start.request.terms
         scope = OriginScope(
             headers: start.request.headers,
-            credentials: start.request.signing == nil ? terms.credentials(for: url.origin) : nil,
+            credentials: start.request.signing == nil ? terms.options.credentials : nil,
             clientCertificate: url.origin.isSecure ? terms.options.clientCertificate : nil)
         isTrusted = terms.trusts(url.origin.host)
     }
@@ -60,8 +59,6 @@ struct Hop {
         next.wantsOwnConnection = false
         guard target.origin != url.origin else { return next }
         next.scope = scope.outside
-        next.scope.credentials = terms.hostCredentials(for: target.origin)
-        next.usesDigest = false
         next.digest = DigestAnswers()
         next.isTrusted = terms.trusts(target.origin.host)
         return next
@@ -72,13 +69,10 @@ struct Hop {
 
     /// Returns the same request with an answer to a challenge for Digest; nil if there is no password, or if the server
     /// has refused it.
-    func answering(_ challenge: DigestChallenge, _ mayHaveCredentials: Bool) -> Hop? {
+    func answering(_ challenge: DigestChallenge) -> Hop? {
+        guard hasPassword else { return nil }
         var next = self
         next.digest.challenge = challenge.nonce
-        guard scope.credentials != nil else {
-            next.usesDigest = true
-            return mayHaveCredentials && !usesDigest ? next : nil
-        }
         // A nonce of another transfer's challenge may be forgotten without a word about it.
         let isRefused = digest.nonce != nil && digest.nonce == digest.challenge && !challenge.isStale
         next.digest.count += 1

@@ -21,6 +21,7 @@ final class LoopNotes {
     @exclusivity(unchecked) var allowance = Int64.max
     @exclusivity(unchecked) var throttled: [UInt64] = []
     @exclusivity(unchecked) var passwords = PasswordMemory()
+    @exclusivity(unchecked) var netrcs = NetrcFiles()
     let streamRepetitions: Int
 
     init(streamRepetitions: Int) { self.streamRepetitions = streamRepetitions }

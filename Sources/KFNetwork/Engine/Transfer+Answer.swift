@@ -64,7 +64,6 @@ extension Transfer {
         case .draining:
             if exchange.cause != nil { request.hooks.refusal?(bytes) }
             return exchange.received <= Exchange.drainedBytes
-        case .head where exchange.digestChallenge != nil: return exchange.received <= Exchange.drainedBytes
         case .connecting: return refuse(.notHTTP1(bytes))
         case .head: return refuse(.protocolError(detail: "a body before its head"))
         }
@@ -101,13 +100,6 @@ extension Transfer {
     }
 
     private func review(status: StatusLine, fields: HeaderFields) throws(TransferError) -> Bool {
-        if hop.usesDigest, exchange.digestChallenge == nil, status.status == 401 {
-            // libcurl answers this challenge itself, with the next request of the same hop.
-            exchange.digestChallenge = head(status, fields, .untilClose)
-            exchange.requests = 0
-            exchange.parser = HeadParser()
-            return true
-        }
         if hop.digest.nonce != nil, let nonce = PasswordChallenges.nextNonce(fields.all("authentication-info")) {
             notes.passwords.note(nextNonce: nonce, hop.url.origin)
         }

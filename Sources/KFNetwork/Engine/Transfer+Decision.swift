@@ -92,6 +92,8 @@ extension Transfer {
         switch (challenge, answer) {
         case (.password, .useCredential(let credentials)):
             next.scope.credentials = credentials
+            // Those of the URL, which come first, were refused.
+            next.url.text = next.url.bare
         case (.serverTrust, .trust): next.isTrusted = true
         case (.clientCertificate, .useClientCertificate(let certificate)): next.scope.clientCertificate = certificate
         case (_, .cancel): return .answer(.failure(.cancelledByHook))

@@ -6,7 +6,7 @@ extension Transfer {
     /// Sets up a handle for the current hop. The transfer must stay alive while the handle is in the multi handle.
     func configure(_ handle: EasyHandle, receiveBufferSize: Int) throws(TransferError) {
         let proof = try proof()
-        let terms = terms
+        let terms = terms(proof)
         if let terms, handle.isReady(for: terms) {
             try handle.clearMarks()
         } else {
@@ -28,12 +28,8 @@ extension Transfer {
         if request.method == .put { try handle.setBodySize(request.body?.size ?? 0) }
         if watchesCertificateRequests { try handle.watchCertificateRequests() }
         if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
-        // libcurl would sign with the credentials of the URL.
-        let hidesUser = request.signing != nil || proof.isNothing
-        try handle.set(hop.url, withUser: !hidesUser)
+        try handle.set(hop.url)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
-        // Credentials in a URL stay in the handle until it is reset.
-        if hop.url.bare != hop.url.text { handle.forgetSetup() }
     }
 
     /// Whether the challenge hook could supply a client certificate if the server requests one.
@@ -42,34 +38,26 @@ extension Transfer {
     }
 
     /// The terms that determine the handle's setup; nil if it depends on more.
-    private var terms: HandleSetup.Terms? {
-        let options = request.terms.options
-        guard hop.scope.credentials == nil, hop.scope.clientCertificate == nil, !hop.usesDigest,
-            !options.deniesPrivateAddresses, options.netrcFile == nil
-        else { return nil }
+    private func terms(_ proof: Proof) -> HandleSetup.Terms? {
+        if case .basic = proof { return nil }
+        guard hop.scope.clientCertificate == nil, !request.terms.options.deniesPrivateAddresses else { return nil }
         let isSecure = hop.url.origin.isSecure
         return HandleSetup.Terms(
             terms: request.terms, signing: request.signing, isSecure: isSecure, isTrusted: isSecure && hop.isTrusted)
     }
 
     private func setup(_ proof: Proof, receiveBufferSize: Int) throws(TransferError) -> HandleSetup {
-        var options = request.terms.options
+        let options = request.terms.options
         let isSecure = hop.url.origin.isSecure
         if !FieldText.isValue(options.userAgent) { throw .invalidRequestHeader(name: "User-Agent") }
         if let signing = request.signing, !signing.isSendable { throw .invalidRequestHeader(name: "Authorization") }
         let (proxy, noProxy) = try proxies()
-        var credentials: Credentials?
-        switch proof {
-        case .nothing: options.netrcFile = nil
-        case .basic: credentials = hop.scope.credentials
-        case .digest: break
-        }
+        let password: Credentials? = if case .basic(let password) = proof { password } else { nil }
         return HandleSetup(
             options: options, version: options.forcesHTTP11 ? .http11 : isSecure ? .overTLS : .any,
             connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
-            signing: request.signing, credentials: credentials, usesDigest: hop.usesDigest,
-            clientCertificate: hop.scope.clientCertificate, isTrusted: isSecure && hop.isTrusted,
-            proxy: proxy, noProxy: noProxy)
+            signing: request.signing, credentials: password, clientCertificate: hop.scope.clientCertificate,
+            isTrusted: isSecure && hop.isTrusted, proxy: proxy, noProxy: noProxy)
     }
 
     private func proxies() throws(TransferError) -> (proxy: String?, noProxy: String?) {

@@ -146,11 +146,7 @@ final class Transfer {
             if let again = repetition(after: code, facts: facts) { return .follow(again) }
             return outcome(of: failure(code, facts: facts, handle: handle))
         }
-        guard let head = exchange.head else {
-            // libcurl could not answer the Digest challenge, so the 401 is the result.
-            if let refusal = exchange.digestChallenge { return outcome(of: .httpStatus(401, refusal)) }
-            return .answer(.failure(.emptyReply))
-        }
+        guard let head = exchange.head else { return .answer(.failure(.emptyReply)) }
         if let expected = head.contentLength, expected != exchange.received {
             return .answer(.failure(.truncated(expected: expected, got: exchange.received)))
         }

@@ -9,8 +9,7 @@ struct DigestChallenge: Equatable {
         case sha256 = "sha-256"
 
         func hash(_ parts: [String]) -> String {
-            var text = parts.joined(separator: ":")
-            return text.withUTF8 { bytes in
+            RawText.bytes(parts.joined(separator: ":")).withUnsafeBufferPointer { bytes in
                 switch self {
                 case .md5:
                     Self.hex(Int(MD5_DIGEST_LENGTH)) { digest in
@@ -102,6 +101,9 @@ struct DigestChallenge: Equatable {
 struct PasswordMemory {
     enum Proof {
         case basic
+        /// A challenge for Digest that the engine cannot answer. A password goes there in clear only by
+        /// `AuthenticationMethod.basic`.
+        case unknownDigest
         /// The challenge, the number of requests with its nonce, and the client's own nonce.
         case digest(DigestChallenge, count: UInt32, clientNonce: String)
     }
@@ -116,8 +118,13 @@ struct PasswordMemory {
 
     /// Notes a challenge for Basic. An origin that has asked for Digest gets no password in clear any more.
     mutating func noteBasic(_ origin: Origin) {
+        if self[origin] == nil { set(.basic, origin) }
+    }
+
+    /// Notes a challenge for Digest that the engine cannot answer.
+    mutating func bar(_ origin: Origin) {
         if case .digest? = self[origin] { return }
-        set(.basic, origin)
+        set(.unknownDigest, origin)
     }
 
     mutating func note(_ challenge: DigestChallenge, _ origin: Origin) {

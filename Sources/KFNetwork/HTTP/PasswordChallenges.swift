@@ -31,6 +31,9 @@ struct PasswordChallenges {
         return offers.first { $0.scheme == "basic" }.map { (.basic, $0.parameters["realm"] ?? "") }
     }
 
+    /// Whether a challenge is for Digest, even if it cannot be answered.
+    var wantsDigest: Bool { offers.contains { $0.scheme == "digest" } }
+
     /// The first challenge for Digest that can be answered: a server names the best one first.
     var digest: DigestChallenge? {
         offers.lazy.compactMap { $0.scheme == "digest" ? DigestChallenge($0.parameters) : nil }.first

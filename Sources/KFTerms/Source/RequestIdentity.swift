@@ -60,7 +60,7 @@ package enum RequestIdentity {
             digest.add("certificate", [FileDigest.of(certificate.file)])
         }
         // A redirect may lead to any host in the file, so its whole content counts.
-        if let netrc = request.transfer.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }
+        if let netrc = request.transfer.netrcPath { digest.add("netrc", [FileDigest.of(netrc)]) }
         // The path as well: a jar that is empty at first may be filled in the course of a run.
         if let jar = request.transfer.cookieJar { digest.add("cookies", [jar, CookieDigest.of(jar)]) }
         for field in identifying(sent.scope.headers) { digest.add("field", field) }
@@ -178,11 +178,6 @@ enum FileDigest {
             known[path] = (stamp, digest)
             return digest
         }
-    }
-
-    /// Returns the digest of a netrc file; an empty path is `~/.netrc`.
-    static func ofNetrc(_ file: String) -> String {
-        of(file.isEmpty ? "\(getenv("HOME").map { RawText.decode($0) } ?? "")/.netrc" : file)
     }
 }
 

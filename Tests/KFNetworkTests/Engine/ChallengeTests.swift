@@ -37,16 +37,33 @@ struct ChallengeTests {
         #expect(server.requests.count <= 3)
     }
 
-    @Test("A host's credentials are sent only there") func ofHost() async throws {
-        let other = try FaultServer { _ in [.reply()] }
-        let target = other.url()
+    @Test("User info of a redirect's target is sent to it", arguments: ["Basic", "Digest"])
+    func ofRedirect(_ scheme: String) async throws {
+        let other = try guarded(scheme)
+        let target = other.url().replacing("127.0.0.1", with: "m%65:secret@127.0.0.1")
         let server = try FaultServer { _ in [.reply("302 Found", headers: ["Location: \(target)"], body: [])] }
-        let fetched = await fetch(server.url()) {
-            $0.options.hostCredentials = ["127.0.0.1:\(other.port)": me]
-        }
-        #expect(fetched.body == "hello")
+        #expect(await fetch(server.url()).body == "hello")
         #expect(server.requests.first?.header("Authorization") == nil)
-        #expect(other.requests.first?.header("Authorization") == "Basic bWU6c2VjcmV0")
+        #expect(other.requests.count == (scheme == "Basic" ? 1 : 2))
+    }
+
+    @Test(
+        "A challenge for Digest bars Basic, even if it cannot be answered",
+        arguments: [
+            "realm=\"r\", nonce=\"n\", algorithm=SHA-512-256", "realm=\"r\", nonce=\"n\", algorithm=NEW",
+            "realm=\"r\", nonce=\"n\", qop=\"auth-int\"", "realm=\"r\"",
+        ])
+    func barred(_ challenge: String) async throws {
+        let server = try FaultServer { _ in
+            let headers = ["Digest \(challenge)", "Basic realm=\"r\""].map { "WWW-Authenticate: \($0)" }
+            return [.reply("401 Unauthorized", headers: headers)]
+        }
+        let fetched = await fetch(server.url()) {
+            $0.options.credentials = me
+            $0.options.authentication = .any
+        }
+        #expect(fetched.refusal == 401, "\(fetched.result)")
+        #expect(server.requests.map { $0.header("Authorization") } == [nil])
     }
 
     @Test(
