@@ -120,3 +120,10 @@ extension String {
         }
     }
 }
+
+extension StringProtocol {
+    /// The components of a path. Each slash divides: one before a combining mark is no `Character` of its own.
+    package var pathComponents: [Substring] {
+        Substring(self).unicodeScalars.split(separator: "/").map { Substring($0) }
+    }
+}

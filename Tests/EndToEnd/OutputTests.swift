@@ -46,6 +46,20 @@ extension EndToEnd {
             #expect(again.outputLines == result.outputLines.map { $0.replacing("copies", with: "again") }, "\(again)")
         }
 
+        @Test("A slash before a combining mark divides a path")
+        func combining() async throws {
+            let fixture = try FixturesDirectory.named("png/grey.png")
+            let origin = try FaultServer { _ in [.reply(body: Array(fixture.data))] }
+            try kf.home.write("files/a/\u{301}b.png", fixture.data)
+            for source in [origin.url("/a/%CC%81b.png"), "files"] {
+                let result = try await kf.run(
+                    "fetch", source, "-P", "out", "--name", "{path}", "--cache-dir", "new/\u{301}cache")
+                #expect(result.status == 0 && result.errors.isEmpty, "\(result)")
+                #expect(try kf.contents("out/a/\u{301}b.png") == fixture.data)
+                try FileManager.default.removeItem(at: kf.home.path("out"))
+            }
+        }
+
         @Test("The name of a local file's copy is stable")
         func localNames() async throws {
             var lines: [[String]] = []

@@ -229,7 +229,7 @@ public final class ImageExporter: Sendable {
 
     func makeFolders(_ name: String) throws(KingfisherError) {
         var path = directory
-        for part in [nil] + name.split(separator: "/").dropLast().map(Optional.some) {
+        for part in [nil] + name.pathComponents.dropLast().map(Optional.some) {
             if let part { path += "/\(part)" }
             if folders.withLock({ $0.contains(path) }) { continue }
             try OutputDirectory.make(path, parents: part == nil && options.createsFolders)

@@ -227,7 +227,7 @@ package enum OutputDirectory {
     /// Returns the relative path between two directories, with a slash at its end; empty for the same one. Links are
     /// followed. A directory that cannot be resolved counts as it is written.
     package static func path(from: String, to: String) -> String {
-        func parts(_ path: String) -> [Substring] { (real(path) ?? path).split(separator: "/") }
+        func parts(_ path: String) -> [Substring] { (real(path) ?? path).pathComponents }
         let (own, other) = (parts(from), parts(to))
         let shared = zip(own, other).prefix { $0 == $1 }.count
         let steps = Array(repeating: "..", count: own.count - shared) + other.dropFirst(shared).map(String.init)

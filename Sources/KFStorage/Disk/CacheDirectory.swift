@@ -1,5 +1,6 @@
 import CSystem
 import Glibc
+import KFSystem
 import Synchronization
 
 /// The cache's directory: its paths and descriptors. It is created when missing, and refused when other users could
@@ -140,8 +141,8 @@ package final class CacheDirectory: Sendable {
     }
 
     private static func makeDirectories(_ path: String) throws(StorageError) {
-        var prefix = path.hasPrefix("/") ? "/" : ""
-        for part in path.split(separator: "/") {
+        var prefix = path.utf8.first == UInt8(ascii: "/") ? "/" : ""
+        for part in path.pathComponents {
             prefix += prefix.isEmpty || prefix.hasSuffix("/") ? String(part) : "/\(part)"
             if mkdir(prefix, 0o700) == -1, errno != EEXIST, errno != EISDIR {
                 let code = errno

@@ -60,7 +60,7 @@ package final class SharedDirectory: Sendable {
 
     /// Returns whether a file is there, which this user perhaps may not read.
     package func holds(_ name: String) -> Bool {
-        let parts = name.split(separator: "/")
+        let parts = name.pathComponents
         do throws(StorageError) {
             let folder = try open(parts.dropLast().joined(separator: "/"), O_RDONLY | O_DIRECTORY, in: opened())
             return faccessat(folder.raw, String(parts.last ?? ""), F_OK, AT_SYMLINK_NOFOLLOW) == 0
@@ -90,7 +90,7 @@ package final class SharedDirectory: Sendable {
         _ body: (borrowing FileDescriptor) throws(StorageError) -> Void
     ) throws(StorageError) -> Bool {
         let root = try opened(forWriting: true)
-        let parts = name.split(separator: "/").map(String.init)
+        let parts = name.pathComponents.map { String($0) }
         guard let last = parts.last else { return false }
         let folder = try folder(parts.dropLast(), in: root)
         if !replaces, faccessat(folder.raw, last, F_OK, AT_SYMLINK_NOFOLLOW) == 0 { return false }

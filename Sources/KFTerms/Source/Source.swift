@@ -101,7 +101,7 @@ extension Source {
         switch self {
         case .network(let resource): resource.downloadURL.lastPathComponent
         case .provider(let provider as LocalFileImageDataProvider):
-            String(provider.path.split(separator: "/").last ?? "")
+            String(provider.path.pathComponents.last ?? "")
         case .provider: ""
         }
     }
@@ -120,7 +120,7 @@ extension Source {
         case .provider(let provider as LocalFileImageDataProvider):
             var path = provider.path[...]
             if let root, path.hasPrefix(root) { path = path.dropFirst(root.count) }
-            return path.split(separator: "/").dropLast().map { String($0) }.filter { $0 != "." && $0 != ".." }
+            return path.pathComponents.dropLast().map { String($0) }.filter { $0 != "." && $0 != ".." }
         case .provider: return []
         }
     }
