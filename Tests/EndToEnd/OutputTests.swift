@@ -49,7 +49,8 @@ extension EndToEnd {
         @Test("A slash before a combining mark divides a path")
         func combining() async throws {
             let fixture = try FixturesDirectory.named("png/grey.png")
-            let origin = try FaultServer { _ in [.reply(body: Array(fixture.data))] }
+            let bytes = try Array(fixture.data)
+            let origin = try FaultServer { _ in [.reply(body: bytes)] }
             try kf.home.write("files/a/\u{301}b.png", fixture.data)
             for source in [origin.url("/a/%CC%81b.png"), "files"] {
                 let result = try await kf.run(
