@@ -232,9 +232,16 @@ extension DiskStorage {
     func keepWhole(_ entries: inout [IndexedEntry]) {
         var doubtful: [(index: Int, entry: Entry)] = []
         let objects = session.directory.objects
+        // The folders with a whole file, which are folders.
+        var checked = [Bool](repeating: false, count: 256)
         for index in entries.indices {
             guard case .fresh(let entry) = entries[index] else { continue }
-            if configuration.verifies || !objects.isWhole(entry.object) { doubtful.append((index, entry)) }
+            let folder = Int(clamping: entry.object.folderNumber)
+            if !configuration.verifies, objects.isWhole(entry.object, isChecked: checked[folder]) {
+                checked[folder] = true
+            } else {
+                doubtful.append((index, entry))
+            }
         }
         if doubtful.isEmpty { return }
         let suspects = doubtful

@@ -149,14 +149,17 @@ package struct ObjectStore: Sendable {
 
     // MARK: Looking and verifying
 
-    /// Whether an object's file has the size and the modification time that the index records.
-    func isWhole(_ object: StoredObject) -> Bool {
-        isThere(object) { $0.pointee.isRegularFile && $0.pointee.modified == object.modified }
+    /// Whether an object's file has the size and the modification time that the index records. `isChecked`: the caller has just
+    /// seen that its folder is one.
+    func isWhole(_ object: StoredObject, isChecked: Bool = false) -> Bool {
+        isThere(object, isChecked: isChecked) { $0.pointee.isRegularFile && $0.pointee.modified == object.modified }
     }
 
     /// Whether an object's path, which is not followed, is one of its size, and fits.
-    func isThere(_ object: StoredObject, _ fits: (UnsafePointer<stat>) -> Bool = { _ in true }) -> Bool {
-        guard bestEffort({ try checkFolder(of: object) }) != nil else { return false }
+    func isThere(
+        _ object: StoredObject, isChecked: Bool = false, _ fits: (UnsafePointer<stat>) -> Bool = { _ in true }
+    ) -> Bool {
+        guard isChecked || bestEffort({ try checkFolder(of: object) }) != nil else { return false }
         // A status that is set and returned is 144 bytes that are written five times.
         return withUnsafeTemporaryAllocation(of: stat.self, capacity: 1) { buffer in
             let status = buffer.baseAddress!
