@@ -194,7 +194,8 @@ class Worker:
         self.runs += 1
         environment = self.environment(place) | (environment or {})
         before = snapshot(place.root, self.digests)
-        place.world.take_log()
+        if end != "twice":
+            place.world.take_log()
         words = [program or self.kf, *argv]
         if place.case.get("limits") == "descriptors":
             words = ["prlimit", "--nofile=128", *words]
@@ -223,7 +224,7 @@ class Worker:
             hung = True
         place.world.hook = None
         return Run(argv, process.returncode, stdout, stderr.decode(errors="replace"), time.monotonic() - start,
-                   place.world.take_log(), before, snapshot(place.root, self.digests), environment,
+                   place.world.take_log() if end != "twice" else [], before, snapshot(place.root, self.digests), environment,
                    resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, "".join(shown), hung)
 
     def observe(self, case):
@@ -285,13 +286,13 @@ class Worker:
 
     def both(self, run, argv):
         results = []
-        threads = [threading.Thread(target=lambda: results.append(run(argv))) for _ in range(2)]
+        self.world.take_log()
+        threads = [threading.Thread(target=lambda: results.append(run(argv, end="twice"))) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        # The servers' log is one for both, and each has a part of it.
-        requests = [request for result in results for request in result.requests]
+        requests = self.world.take_log()  # Of both: neither start may drop what the other one has asked.
         for result in results:
             result.requests = requests
         return results

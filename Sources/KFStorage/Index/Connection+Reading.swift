@@ -67,7 +67,9 @@ extension Connection {
         while order.count - first >= Self.run {
             let statement = try statement(withTexts ? Self.entries : Self.entriesWithoutTexts)
             defer { statement.reset() }
-            for number in 0..<Self.run { keys[order[first + number]].id.bind(to: statement, at: Int32(number + 1)) }
+            for number in 0..<Self.run {
+                keys[order[first + number]].id.bind(to: statement, at: Int32(clamping: number + 1))
+            }
             while try statement.step() {
                 let index = order[first + Int(clamping: statement.int64(21))]
                 if let entry = Self.entry(statement, ifOf: keys[index]) { found(index, entry) }
