@@ -26,7 +26,7 @@ package enum TransferError: Error, Sendable, Equatable {
     case privateAddress(host: String, address: String)
     /// `deniesPrivateAddresses` is set, and the environment sets a proxy but the options do not.
     case environmentProxyRefused(variable: String)
-    /// The host failed too often in a row. It gets no requests for that long.
+    /// The host failed too often in a row, or it limits its requests and the transfer does not wait for that. It gets no requests for that long.
     case circuitOpen(host: String, left: Duration)
 
     // Time limits.
@@ -99,7 +99,7 @@ extension TransferError {
         case .environmentProxyRefused(let variable):
             "the environment names a proxy (\(variable)); private addresses can be refused only if the proxy is named as an option"
         case .circuitOpen(let host, let left):
-            "\(host) failed too often in a row; not asked again for \(left.seconds) (circuit open)"
+            "\(host) fails or limits its requests; not asked again for \(left.seconds) (circuit open)"
         case .stalled(let host, let span): "\(host) sent less than 1 KiB in \(span.seconds)"
         case .maxTimeExceeded(let limit): "took longer than \(limit.seconds)"
         case .tooManyRedirects(let limit): "more than \(limit) redirects"

@@ -81,7 +81,7 @@ extension KingfisherError {
             case .circuitOpen(let host, let seconds):
                 (
                     2010, "circuitOpen",
-                    "\(host) failed too often in a row; not asked again for \(seconds) s (circuit open)"
+                    "\(host) fails or limits its requests; not asked again for \(seconds) s (circuit open)"
                 )
             case .unexpectedContent(let expected, let found, let bytes):
                 (

@@ -35,7 +35,7 @@ struct AVIFReader: ~Copyable {
         for (index, file) in [files[0]?.bytes ?? bytes, files[1]?.bytes].compactMap(\.self).enumerated() {
             let data = file.bindMemory(to: UInt8.self)
             try handle.check(
-                kf_avif_reader_open(handle.pointer, data.baseAddress, data.count, &bounds, Int32(index)),
+                kf_avif_reader_open(handle.pointer, data.baseAddress, data.count, &bounds, Int32(clamping: index)),
                 bytes: data.count)
         }
         (self.library, self.coded, self.threads) = (library, coded, threads)
