@@ -53,6 +53,29 @@ extension EndToEnd {
             #expect(means[0] != nil && means[0] == means[1], "\(means)")
         }
 
+        @Test("A missing source of variants is remembered, whatever is stored", arguments: ["processed", "both"])
+        func remembered(store: String) async throws {
+            let origin = try FaultServer { _ in [.reply("404 Not Found")] }
+            for _ in 1...2 {
+                let result = try await kf.run(
+                    ["fetch", origin.url("/a.png"), "--store", store, "--negative-ttl", "1h"] + variants)
+                #expect(result.status == 1, "\(result)")
+            }
+            #expect(origin.requests.count == 1)
+        }
+
+        @Test("Processes that want the same variants make one request", arguments: ["processed", "both"])
+        func together(store: String) async throws {
+            let image = try FixturesDirectory.bytes("jpeg/progressive.jpg")
+            let origin = try FaultServer { _ in [.pause(.milliseconds(500)), .reply(body: image)] }
+            let words = ["fetch", origin.url("/a.jpg"), "--json", "--store", store] + variants
+            async let first = kf.run(words)
+            async let second = kf.run(words)
+            let items = try await first.items() + second.items()
+            #expect(items.count == 6 && items.allSatisfy { $0.path != nil }, "\(items)")
+            #expect(origin.requests.count == 1)
+        }
+
         @Test(
             "An invalid variant is refused",
             arguments: ["small", "=resize:1x1", "a/b=resize:1x1", "a=", "a=rezise:1x1", "../x=blur:2"])

@@ -1,14 +1,9 @@
 """What the laws find today and is not mended yet, each with its reason. A run counts it, and does not fail."""
 
-# Values that make several images of one original.
-SEVERAL = [{"--variant": "two"}, {"--variant": "kept"}, {"--widths": "two"}, {"--format": "two"}]
 # Values that give images hashes of their own.
 PINNED = [{"--lock": "held"}, {"--lock": "older"}, {"--hash-column": "right"}]
 
 KNOWN = [
-    # Two processes that make several images of an original which is not kept itself do not wait for each other.
-    *(("accounts", f"the {party} is asked too often ({why})", {"--store": "processed", "end": "twice", **several})
-      for party in ("origin", "other") for why in ("ok", "a repeated URL, --store processed") for several in SEVERAL),
     # A run asks for an alternative once more for each hash that it should have.
     *(("accounts", f"the {party} is asked too often ({why})", {"--alternative": value, **pinned})
       for party, value in (("origin", "same"), ("alternative", "url"))

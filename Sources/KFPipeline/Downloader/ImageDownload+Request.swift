@@ -96,7 +96,7 @@ extension ImageDownload {
         let condition = asking.condition(retrieval)
         self.init(
             mirror ?? url, mirror.flatMap { _ in retrieval.box.mirrored } ?? retrieval.box.download, job.wish,
-            from: job.downloader, for: retrieval,
+            from: job.downloader, for: retrieval, parts: job.makesVariants ? job.variants : [],
             // The validators of the source mean nothing to a mirror.
             condition: mirror == nil || condition?.place != nil ? condition : nil, isForMirror: mirror != nil,
             isRetry: isRetry, limits: mirror == nil ? asking.limits(retrieval) : .avoid,

@@ -47,6 +47,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     /// The retrieval whose caches receive the image and have it if another process stores it first; nil if no cache takes
     /// part.
     let retrieval: Retrieval?
+    /// The images that are made of it, if these are several.
+    private let parts: [Retrieval]
     /// The moment of the look-up that missed, in the table of shared work; nil to fetch regardless of what has come since.
     let moment: UInt64?
     let delegate: (any ImageDownloaderDelegate)?
@@ -74,13 +76,13 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     /// commits by other processes when the look-up missed; nil to fetch regardless of later commits.
     init(
         _ url: RequestURL, _ terms: DownloadTerms, _ wish: Wish, from downloader: ImageDownloader,
-        for retrieval: Retrieval? = nil, condition: RequestCondition? = nil, isForMirror: Bool = false,
-        isRetry: Bool = false, limits: TransferRequest.LimitHandling = .end, commits: Int64? = nil,
-        moment: UInt64? = nil, tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
+        for retrieval: Retrieval? = nil, parts: [Retrieval] = [], condition: RequestCondition? = nil,
+        isForMirror: Bool = false, isRetry: Bool = false, limits: TransferRequest.LimitHandling = .end,
+        commits: Int64? = nil, moment: UInt64? = nil, tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     ) {
         (self.url, self.terms, self.condition, self.isForMirror) = (url, terms, condition, isForMirror)
         (self.isRetry, self.retrieval, self.moment, self.tap) = (isRetry, retrieval, moment, tap)
-        self.limits = limits
+        (self.limits, self.parts) = (limits, parts)
         isShared = tap == nil && terms.request.redirectHandler.map { $0.cacheIdentity != nil } ?? true
         hash = url.hashValue
         (delegate, responder) = (downloader.delegate, downloader.authenticationChallengeResponder)
@@ -214,7 +216,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
 
     /// Looks for the image again, because another process may have stored it or an answer without it meanwhile. Blocks.
     func isStillMissing() -> Bool {
-        let isMissing = retrieval?.isMissing ?? true
+        let isMissing = parts.isEmpty ? retrieval?.isMissing ?? true : parts.contains { $0.isMissing }
         state.withLock { $0.isStored = !isMissing }
         return isMissing
     }

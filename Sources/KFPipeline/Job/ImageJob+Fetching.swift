@@ -73,6 +73,8 @@ extension ImageJob {
             // The image was stored while this job waited for its turn. Without work it has joined nothing, and no request was made.
             if work == nil, !retrieval.isLocal { countAttempts(-1) }
             state.withLock { $0.timesStored += 1 }
+            // What was stored are the images, and not their original.
+            if makesVariants, !retrieval.keepsOriginal { return splitAgain() }
             lookAgain()
         case .images(let bodies, let others): split(bodies, others, &turn)
         case .absent(let isDamaged):
@@ -117,6 +119,12 @@ extension ImageJob {
 
     private func lookAgain() {
         if enter(.looking) { Self.look([self]) }
+    }
+
+    private func splitAgain() {
+        let variants = self.variants
+        guard enter(.looking) else { return }
+        StoreWorkers.blocking.submit { self.split(variants) }
     }
 
     /// The failure of a source.

@@ -75,7 +75,9 @@ extension ImageJob: ImageRecipient {
         if wanted.count == 1 { return ImageJob(manager, wanted[0], for: self, number: number) }
         let box = wanted[0].box.ofOriginal(isStored: wanted.contains(where: \.keepsOriginal))
         let original = Retrieval(wanted[0].source, box, manager.cache, pin: wanted[0].pin)
-        return ImageJob(manager, original, .together(wanted, areStale: areStale), for: self, number: number)
+        let job = ImageJob(manager, original, .together(wanted, areStale: areStale), for: self, number: number)
+        job.state.withLock { $0.timesStored = state.withLock { $0.timesStored } }
+        return job
     }
 
     /// Goes on with the images that a remote has, each alone, and with the others together. `answer` is about their original.
@@ -146,7 +148,7 @@ extension OptionsBox {
     fileprivate func ofOriginal(isStored: Bool) -> OptionsBox {
         with { options in
             options.takeOriginal()
-            options.cacheMemoryOnly = !isStored
+            (options.isForParts, options.cacheOriginalImage) = (true, isStored)
             options.waitForCache = true
         }
     }

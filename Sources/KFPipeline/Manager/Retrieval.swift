@@ -85,7 +85,9 @@ package final class Retrieval: Sendable {
     var isLocal: Bool { url == nil }
 
     /// Whether the original is stored.
-    var keepsOriginal: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheOriginalImage) }
+    var keepsOriginal: Bool {
+        !options.cacheMemoryOnly && (options.cacheOriginalImage || wantsOriginal && !options.isForParts)
+    }
 
     /// Whether the requested image is stored.
     var keepsTarget: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheProcessedImage) }

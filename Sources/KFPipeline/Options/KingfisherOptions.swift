@@ -115,6 +115,9 @@ public struct KingfisherOptions: Sendable {
     package var tally: RunTally?
     /// The error of every image with these options, because an overlay of its processor cannot be had; nil usually.
     package var overlayProblem: KingfisherError?
+    /// Whether the unprocessed image is wanted for others alone, which are made of it. ``cacheOriginalImage`` then decides
+    /// whether it is stored.
+    var isForParts = false
     /// Whether to serve a stale image at once where stale-while-revalidate allows that. Otherwise the origin is asked
     /// first.
     package var servesWhileRevalidating = true
