@@ -69,6 +69,7 @@ extension EndToEnd {
             let image = try FixturesDirectory.bytes("jpeg/progressive.jpg")
             let origin = try FaultServer { _ in [.pause(.milliseconds(500)), .reply(body: image)] }
             let words = ["fetch", origin.url("/a.jpg"), "--json", "--store", store] + variants
+            let kf = kf
             async let first = kf.run(words)
             async let second = kf.run(words)
             let items = try await first.items() + second.items()

@@ -26,7 +26,8 @@ package enum TransferError: Error, Sendable, Equatable {
     case privateAddress(host: String, address: String)
     /// `deniesPrivateAddresses` is set, and the environment sets a proxy but the options do not.
     case environmentProxyRefused(variable: String)
-    /// The host failed too often in a row, or it limits its requests and the transfer does not wait for that. It gets no requests for that long.
+    /// The host failed too often in a row, or it limits its requests and the transfer does not wait for that. It gets no
+    /// requests for that long.
     case circuitOpen(host: String, left: Duration)
 
     // Time limits.
