@@ -96,7 +96,7 @@ import Testing
                 defer { left = max(0, left - 1) }
                 return left > 0
             }
-            return [fails ? .reply("500 Internal Server Error", body: []) : .reply(body: body)]
+            return [fails ? .reply("503 Service Unavailable", body: []) : .reply(body: body)]
         }
         let result = try await kf.run(
             "fetch", "http://127.0.0.1:9/a.png", "--mirror", "http://127.0.0.1:9/=\(busy.url("/"))", "--retry", "1",

@@ -68,7 +68,7 @@ final class HostQueue {
     /// or the host rests and the transfer does not wait for that.
     func refusal(of ticket: Ticket? = nil, now: MonotonicTime) -> TransferError? {
         if case .failed(let until) = lookup, until > now { return .resolve(host: name, isRemembered: true) }
-        let rest = ticket?.avoidsRests == true && state.rest > now ? now.span(to: state.rest) : nil
+        let rest = ticket?.avoidsRests == true && state.limitedUntil > now ? now.span(to: state.limitedUntil) : nil
         return (state.refusal(now: now) ?? rest).map { .circuitOpen(host: name, left: $0) }
     }
 

@@ -59,6 +59,9 @@ struct HostState {
         circuitSpan = limits.circuitSpan
     }
 
+    /// The end of the rest of a host that refuses requests for a limit; any earlier time for another host.
+    var limitedUntil: MonotonicTime { limitedSince == .distantFuture ? .distantPast : rest }
+
     /// The earliest time of the next start.
     var earliest: MonotonicTime { max(rest, next) }
 

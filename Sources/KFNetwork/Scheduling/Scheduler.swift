@@ -324,7 +324,7 @@ struct Scheduler {
         case .full: return
         case .now: break
         case .refused: isUnproven = false
-        case .at where first.avoidsRests && host.state.rest > now: isUnproven = false
+        case .at where first.avoidsRests && host.state.limitedUntil > now: isUnproven = false
         case .at(let start): time = start
         }
         let entry = Listed(
