@@ -272,9 +272,10 @@ final class RemoteUploads: Sendable {
         while queue.withLock({ $0.left > 0 }) {
             let end = waitEnd(since: start)
             let left = ContinuousClock.now.duration(to: end)
-            if left <= .zero { break }
+            // What was dropped is counted and listed first, also while the remote rests.
+            if left <= .zero, queue.withLock({ $0.telling == 0 }) { break }
             // The end may move: bytes arrive, a pause begins.
-            _ = semaphore.wait(timeout: .now() + min(left, .seconds(1)) / .seconds(1) + 0.001)
+            _ = semaphore.wait(timeout: .now() + max(.zero, min(left, .seconds(1))) / .seconds(1) + 0.001)
         }
         let dropped = queue.withLock { queue in
             let dropped = queue.takeIdle() + Array(queue.running.values)
