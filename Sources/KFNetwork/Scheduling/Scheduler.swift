@@ -110,7 +110,10 @@ struct Scheduler {
         wake(now: now)
         while let listed = popReady() {
             let host = listed.host
-            guard let first = host.first, first.priority == listed.priority else {
+            // The transfer that put a resting host on the list may be gone, or behind another one.
+            guard let first = host.first, first.priority == listed.priority,
+                host.state.limitedUntil <= now || host.refusal(of: first, now: now) != nil
+            else {
                 list(host, now: now)
                 continue
             }
@@ -296,7 +299,7 @@ struct Scheduler {
 
     /// Makes the transfer lead its host's name lookup if one is needed. Returns false if no resolver thread is free.
     private mutating func lead(_ host: HostQueue, with ticket: Ticket, now: MonotonicTime) -> Bool {
-        if host.isNumeric || host.lookupEnd > now || host.state.refusal(now: now) != nil { return true }
+        if host.isNumeric || host.lookupEnd > now || host.refusal(of: ticket, now: now) != nil { return true }
         guard resolvers.take(now: now) else { return false }
         host.lookup = .led(by: ticket.id)
         host.names = nil
@@ -308,7 +311,9 @@ struct Scheduler {
         switch host.listing {
         case .none: list(host, now: now)
         case .ready(let priority): if host.first?.priority != priority { list(host, now: now) }
-        case .sleeping, .starved: break
+        case .sleeping:
+            if host.first?.avoidsRests == true, host.state.limitedUntil > now { list(host, now: now) }
+        case .starved: break
         }
     }
 

@@ -32,6 +32,24 @@ struct SchedulerTests {
         #expect(drain(&scheduler, at: later + .seconds(30)) == [4])
     }
 
+    @Test("A resting host starts only the transfers that it refuses for that") func avoiding() {
+        var scheduler = Scheduler.make()
+        scheduler.warmUp("1.1.1.1")
+        let (first, host) = enqueue(1, at: "1.1.1.1", &scheduler)
+        #expect(drain(&scheduler, at: start) == [1])
+        scheduler.finish(first, of: host, .limited(.seconds(30)), abandonedLookup: false, now: start)
+        let (cancelled, _) = enqueue(2, at: "1.1.1.1", &scheduler, avoidsRests: true)
+        _ = enqueue(3, at: "1.1.1.1", &scheduler)
+        scheduler.withdraw(cancelled, from: host)
+        let later = start + .seconds(1)
+        #expect(drain(&scheduler, at: later) == [])
+        let (urgent, _) = enqueue(4, at: "1.1.1.1", &scheduler, priority: 0.9, avoidsRests: true, now: later)
+        #expect(drain(&scheduler, at: later) == [4])
+        #expect(host.refusal(of: urgent, now: later) == .circuitOpen(host: "1.1.1.1", left: .seconds(29)))
+        scheduler.refuse(urgent, of: host, now: later)
+        #expect(drain(&scheduler, at: start + .seconds(30)) == [3])
+    }
+
     @Test("Hosts take turns") func turns() {
         var scheduler = Scheduler.make()
         for host in ["1.1.1.1", "2.2.2.2"] { scheduler.warmUp(host) }
