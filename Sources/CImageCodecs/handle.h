@@ -3,7 +3,7 @@
 
 #include "kf_status.h"
 
-/* What every reader and writer begins with. */
+/* The first member of every reader and writer. */
 struct kf_handle {
     void (*release)(void *); /* gives back what a reader or writer holds, but not its own memory */
     char message[224];       /* of the last failure */

@@ -36,7 +36,7 @@ package enum FieldText {
 }
 
 extension Substring {
-    /// The text without spaces and tabs at its ends, which are no part of a field's value or of its members.
+    /// The text without the spaces and tabs at its ends.
     package var trimmingBlanks: Substring {
         let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
         let start = utf8.drop(while: isBlank)

@@ -122,7 +122,7 @@ extension String {
 }
 
 extension StringProtocol {
-    /// The components of a path. Each slash divides: one before a combining mark is no `Character` of its own.
+    /// The components of a path. It is split by scalars, because a slash and a combining mark form one `Character`.
     package var pathComponents: [Substring] {
         Substring(self).unicodeScalars.split(separator: "/").map { Substring($0) }
     }

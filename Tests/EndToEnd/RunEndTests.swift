@@ -1,6 +1,5 @@
 import Foundation
 import Support
-import Synchronization
 import Testing
 
 extension EndToEnd {
@@ -229,11 +228,12 @@ extension EndToEnd {
 
 /// A gate that threads wait at, 40 s at most.
 final class Gate: Sendable {
-    private let isOpen = Atomic(false)
+    private let opened = DispatchSemaphore(value: 0)
 
-    func open() { isOpen.store(true, ordering: .relaxed) }
+    func open() { opened.signal() }
 
     func wait() {
-        for _ in 0..<8000 where !isOpen.load(ordering: .relaxed) { usleep(5000) }
+        // Each lets the next one through.
+        if opened.wait(timeout: .now() + 40) == .success { opened.signal() }
     }
 }

@@ -15,8 +15,8 @@ typedef struct {
 
 /* NULL when there is no memory. kf_avif_load must have succeeded. */
 kf_avif_reader *kf_avif_reader_create(void);
-/* Reads the boxes. The data must outlive the reader. With `is_alpha`, the luma of a second file is the alpha of the first,
-   a still picture, if libavif finds no alpha there. */
+/* Reads the boxes. The data must outlive the reader. With `is_alpha`, the luma of a second file is the alpha of the
+   first, a still picture, if libavif finds no alpha there. */
 kf_status kf_avif_reader_open(
     kf_avif_reader *reader, const uint8_t *data, size_t length, const kf_avif_bounds *bounds, int is_alpha);
 /* Decodes the still picture, or the next frame. No call of libavif decodes a part of a frame, so that the time of one

@@ -3,7 +3,7 @@
 
 #include "kf_status.h"
 
-/* Conversion from an embedded profile to sRGB with lcms2, which is loaded for the first one; lcms2 holds it. */
+/* A conversion from an embedded profile to sRGB: a transform of lcms2, which is loaded for the first conversion. */
 typedef struct kf_color_transform kf_color_transform;
 
 /* 2140 for 2.14; 0 when lcms2 cannot be loaded. Loads it. */

@@ -15,7 +15,8 @@ typedef struct kf_heif_reader kf_heif_reader;
 /* NULL when there is no memory. kf_heif_load must have succeeded. */
 kf_heif_reader *kf_heif_reader_create(void);
 /* Reads the boxes and decodes the primary picture, of sides of at most `side`, with some threads for the cells of a
-   grid. The data must outlive the reader, and the blocks are valid as long as it. The call cannot be interrupted: its time has no bound but the number of pixels. */
+   grid. The data must outlive the reader, and the blocks are valid as long as the reader. The call cannot be
+   interrupted: its time has no bound but the number of pixels. */
 kf_status kf_heif_reader_open(kf_heif_reader *reader, const uint8_t *data, size_t length, uint32_t side,
     uint32_t threads, kf_picture *picture);
 /* Converts `count` rows from `top` on, and of each `width` pixels from `left` on. */

@@ -46,7 +46,7 @@ typedef struct {
 } kf_jpeg_output;
 
 kf_jpeg_writer *kf_jpeg_writer_create(kf_bounds bounds);
-/* EXIF and XMP are the contents of their segments; a longer one is left out. */
+/* EXIF and XMP are the contents of their segments. One of more than 65,533 bytes is left out. */
 kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *output, const kf_blocks *blocks);
 kf_status kf_jpeg_writer_rows(kf_jpeg_writer *writer, const uint8_t *rows, size_t stride, uint32_t count);
 kf_status kf_jpeg_writer_finish(kf_jpeg_writer *writer, kf_bytes *bytes);

@@ -119,9 +119,10 @@ extension ValueReader {
         ValueReader { (given) throws(UsageError) in
             let words = words()
             let lower = given.text.lowercased()
-            let format = ImageFormat(ending: lower)?.rawValue
-            let word = words.first { $0 == lower || $0 == format }
-            guard let word, let value = make(word) else {
+            // Few options take formats, and their usual words are enough for most.
+            let found = words.first { $0 == lower }
+            let format = found == nil ? ImageFormat(ending: lower)?.rawValue : nil
+            guard let word = found ?? words.first(where: { $0 == format }), let value = make(word) else {
                 let hint = Suggestion.hint(for: given.text, in: words)
                 throw UsageError(
                     message: "--\(given.spec.name) takes \(Suggestion.list(words)), not '\(given.text)'\(hint)"

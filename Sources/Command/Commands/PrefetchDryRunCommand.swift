@@ -14,7 +14,7 @@ struct PrefetchDryRunCommand: Sendable {
     func run(_ lists: PrefetchLists) -> ExitStatus {
         let manager = KingfisherManager(cache: settings.cacheToRead(common))
         let settings = settings.withOverlays(manager, isLook: true)
-        // A run asks for nothing that its cache could not take, but for overlays.
+        // A run asks for no image that its cache could not take. It requests an overlay all the same.
         let forms = settings.variants.map { variant in
             var options = variant.options
             if settings.isReadOnly, options.overlayProblem == nil { options.onlyFromCache = true }

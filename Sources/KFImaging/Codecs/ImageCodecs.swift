@@ -14,7 +14,7 @@ public enum ImageCodecs {
         var undecoded: Set<ImageFormat> = []
     }
 
-    /// What the program has changed.
+    /// The codecs after the program's changes. Read only when `isUsed` is set.
     private static let table = Mutex(Table())
     private static let isUsed = Atomic(false)
 

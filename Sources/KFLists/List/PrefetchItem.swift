@@ -59,7 +59,8 @@ public struct PrefetchItem: Sendable {
         }
     }
 
-    /// What an export knows of the item; nil without one. One reference, because each hit of a list copies its item.
+    /// The facts of an export about the item; nil without an export. One reference, because each hit of a list copies its
+    /// item.
     private var export: Export?
 
     init(_ facts: consuming Facts) { shared = Shared(facts) }

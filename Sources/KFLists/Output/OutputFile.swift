@@ -141,7 +141,7 @@ package enum OutputName {
 
     /// Returns the format that the extension of a file's name stands for; nil for another extension or none.
     package static func format(of path: String) -> ImageFormat? {
-        let name = path.unicodeScalars.split(separator: "/").last.map { String($0) } ?? ""
+        let name = path.pathComponents.last.map { String($0) } ?? ""
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
         return ImageFormat(ending: String(name[name.index(after: dot)...]))
     }

@@ -67,9 +67,12 @@ public struct TransferOptions: Hashable, Sendable {
     /// The path of the netrc file; nil without one.
     package var netrcPath: String? {
         guard netrcFile?.isEmpty == true else { return netrcFile }
-        let home = getenv("HOME") ?? getpwuid(getuid())?.pointee.pw_dir
-        return "\(home.map { RawText.decode($0) } ?? "")/.netrc"
+        let home = getenv("HOME").map { RawText.decode($0) } ?? Self.userHome
+        return "\(home ?? "")/.netrc"
     }
+
+    /// The home that the system knows of the user. Asked once: the answer lies in memory that all calls share.
+    private static let userHome = getpwuid(getuid())?.pointee.pw_dir.map { RawText.decode($0) }
 
     /// Returns the absolute path without symbolic links, so that one file has one name; the path as it is if its folder
     /// cannot be resolved.

@@ -64,14 +64,14 @@ package struct TransferRequest: Sendable {
     /// The gate that each hop must pass before it starts.
     package var gate: (any TransferGate)?
 
-    /// What a transfer does when its host refuses a request for a limit: with status 429, or 503 with a time to wait. That
-    /// needs the hook `retryAfter`.
+    /// The answer of a transfer to a host that refuses its request for a limit: with status 429, or 503 with a time to wait.
+    /// It needs the hook `retryAfter`.
     package enum LimitHandling: Sendable, Equatable {
         /// It ends with the refusal.
         case end
-        /// It rests and goes on. All of its rests together take at most this long, and at most five minutes.
-        case outwait(most: Duration)
-        /// It ends with the refusal, and does not wait for a host that rests.
+        /// It rests and goes on. All of its rests together take at most this long; nil is five minutes, the most.
+        case outwait(most: Duration?)
+        /// It ends with the refusal. While the host rests for one, it is refused when its turn comes, behind older transfers.
         case avoid
     }
 

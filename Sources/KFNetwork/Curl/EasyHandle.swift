@@ -57,14 +57,8 @@ final class EasyHandle {
     /// Records that the present setup follows from these terms.
     func remember(_ terms: HandleSetup.Terms?) { self.terms = setup == nil ? nil : terms }
 
-    /// Marks the handle for a reset before its next use, after a transfer that used credentials.
-    func forgetSetup() {
-        setup = nil
-        terms = nil
-    }
-
     func setUp(_ setup: HandleSetup, callbacks: CurlCallbacks) throws(TransferError) {
-        forgetSetup()
+        (self.setup, terms) = (nil, nil)
         try reset()
         // libcurl refuses this while the handle has a buffer, as it does after HTTP/2. There 16 KiB are enough.
         _ = kf_easy_set_long(pointer, CURLOPT_BUFFERSIZE, setup.receiveBufferSize)

@@ -33,8 +33,8 @@ extension Transfer {
         }
     }
 
-    /// The user and the password of the URL, else of the options or the challenge hook, else of the netrc file. Libcurl
-    /// would answer challenges for Digest with a request that no limit counts, so it gets no password but these.
+    /// The user and the password of the URL, else of the options or the challenge hook, else of the netrc file. The
+    /// engine answers challenges for Digest itself: libcurl's own answer is a request that no limit counts.
     private func password() throws(TransferError) -> Credentials? {
         let own = try hop.url.text == hop.url.bare ? nil : hop.url.credentials
         guard request.terms.options.netrcFile != nil, hop.scope.credentials == nil, own?.password.isEmpty != false,

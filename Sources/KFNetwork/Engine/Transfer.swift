@@ -91,7 +91,7 @@ final class Transfer {
 
     /// Notes that a host refused the request for a limit, and rests until that time. Returns how long the transfer rests, or nil
     /// if it ends.
-    func limited(until hostRest: MonotonicTime, asked: Duration?, _ most: Duration) -> Duration? {
+    func limited(until hostRest: MonotonicTime, asked: Duration?, _ most: Duration?) -> Duration? {
         let span = limitedRests.add(until: hostRest, asked: asked, now: notes.now, before: end, most)
         isLimited = span != nil
         return span

@@ -29,6 +29,7 @@ struct NetrcFiles {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 4096)
         while case let count = fread(&block, 1, 4096, file), count > 0 { bytes += block[..<count] }
+        guard ferror(file) == 0 else { return [] }
         known[path] = (stamp, bytes)
         return bytes
     }

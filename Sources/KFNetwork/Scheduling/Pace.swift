@@ -118,11 +118,12 @@ struct LimitedRests {
     /// must not slow its host.
     mutating func add(
         until end: MonotonicTime, asked: Duration?, now: MonotonicTime, before limit: MonotonicTime = .distantFuture,
-        _ most: Duration = HostState.longestRest
+        _ most: Duration? = nil
     ) -> Duration? {
         let own = count == 0 ? .zero : HostState.plainRest * (1 << min(count - 1, HostState.plainDoublings))
         let span = max(own, asked ?? .zero, end > now ? now.span(to: end) : .zero)
-        guard sum + span <= min(most, HostState.longestRest), now + span <= limit else { return nil }
+        let most = min(most ?? HostState.longestRest, HostState.longestRest)
+        guard sum + span <= most, now + span <= limit else { return nil }
         count += 1
         sum += span
         return span

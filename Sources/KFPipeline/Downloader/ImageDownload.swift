@@ -40,7 +40,7 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     let isForMirror: Bool
     /// Whether the retry strategy has asked for the transfer.
     let isRetry: Bool
-    /// What happens when the host refuses the request for a limit. Only what nothing else can replace waits long.
+    /// The answer to a host that refuses the request for a limit.
     let limits: TransferRequest.LimitHandling
     /// Called with the bytes as they arrive. A call with a tap has a transfer of its own.
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?

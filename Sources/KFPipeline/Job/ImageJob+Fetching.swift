@@ -73,7 +73,7 @@ extension ImageJob {
             // The image was stored while this job waited for its turn. Without work it has joined nothing, and no request was made.
             if work == nil, !retrieval.isLocal { countAttempts(-1) }
             state.withLock { $0.timesStored += 1 }
-            // What was stored are the images, and not their original.
+            // The images were stored, and not their original.
             if makesVariants, !retrieval.keepsOriginal { return splitAgain() }
             lookAgain()
         case .images(let bodies, let others): split(bodies, others, &turn)

@@ -76,7 +76,8 @@ extension ImageJob: ImageRecipient {
         let box = wanted[0].box.ofOriginal(isStored: wanted.contains(where: \.keepsOriginal))
         let original = Retrieval(wanted[0].source, box, manager.cache, pin: wanted[0].pin)
         let job = ImageJob(manager, original, .together(wanted, areStale: areStale), for: self, number: number)
-        job.state.withLock { $0.timesStored = state.withLock { $0.timesStored } }
+        let times = state.withLock { $0.timesStored }
+        job.state.withLock { $0.timesStored = times }
         return job
     }
 

@@ -9,7 +9,7 @@ import Synchronization
 /// One thread at a time works on a job: the one that a stage's queue has handed it to. It reads the stage, works on
 /// values of its own, and enters the next stage. A cancelling thread comes at any time; the lock is all that they share.
 package final class ImageJob: WorkWaiter {
-    /// What has come of one image.
+    /// The result of one image.
     package typealias End = Result<RetrieveImageResult, KingfisherError>
 
     /// The images that a job brings.

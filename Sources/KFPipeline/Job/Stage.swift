@@ -64,14 +64,12 @@ package struct Asking: Sendable {
         return retrieval.condition(of: stale.entry)
     }
 
-    /// What the request does when the host refuses it for a limit. Where a stale image may serve, it does not wait long.
+    /// The request's answer to a host that refuses it for a limit. Where a stale image may serve, it waits for 5 s at most.
     func limits(_ retrieval: Retrieval) -> TransferRequest.LimitHandling {
         if retrieval.options.retryStrategy == nil { return .end }
         let mayServe = stale.map { retrieval.mayServeStale($0.entry, now: retrieval.now) } ?? false
-        return .outwait(most: mayServe ? Self.shortWait : .seconds(300))
+        return .outwait(most: mayServe ? .seconds(5) : nil)
     }
-
-    private static let shortWait = Duration.seconds(5)
 }
 
 extension Asking {

@@ -5,7 +5,7 @@ package protocol ImageRecipient: AnyObject, Sendable {
     func ended(_ jobs: [ImageJob])
 }
 
-/// What the stages on one thread hand on: stores, jobs whose sources are asked, requests to remotes, retries and ended
+/// The work that the stages on one thread hand on: stores, jobs whose sources are asked, requests to remotes, retries and ended
 /// images. Handing on several together costs less than each alone.
 struct Turn {
     /// The stores in one cache. Those of one image are a group, as places in `orders`, and are committed as one

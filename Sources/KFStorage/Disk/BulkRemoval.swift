@@ -3,9 +3,9 @@ import KFSystem
 
 /// Removes many entries in short transactions, so that concurrent writers wait little.
 ///
-/// Many victims are removed in two passes. The first removes objects in their own order, which is that of their
-/// folders, from both halves in turn. The second removes the entries that have lost their object, in the entries' order. Between the passes, or
-/// after a crash, there are entries without objects: they are misses, and the next eviction begins with them.
+/// Many victims are removed in two passes. The first removes objects in the order of their folders, from both halves in
+/// turn. The second removes the entries that have lost their object, in the entries' order. Between the passes, or after
+/// a crash, there are entries without objects: they are misses, and the next eviction begins with them.
 ///
 /// Few victims are removed together with their objects.
 struct BulkRemoval {

@@ -232,7 +232,7 @@ extension DiskStorage {
     func keepWhole(_ entries: inout [IndexedEntry]) {
         var doubtful: [(index: Int, entry: Entry)] = []
         let objects = session.directory.objects
-        // The folders with a whole file, which are folders.
+        // The folders in which a whole file was found: they need no further check.
         var checked = [Bool](repeating: false, count: 256)
         for index in entries.indices {
             guard case .fresh(let entry) = entries[index] else { continue }

@@ -149,13 +149,13 @@ package struct ObjectStore: Sendable {
 
     // MARK: Looking and verifying
 
-    /// Whether an object's file has the size and the modification time that the index records. `isChecked`: the caller has just
-    /// seen that its folder is one.
+    /// Whether an object's file has the size and the modification time that the index records. `isChecked`: the caller
+    /// has just checked the object's folder.
     func isWhole(_ object: StoredObject, isChecked: Bool = false) -> Bool {
         isThere(object, isChecked: isChecked) { $0.pointee.isRegularFile && $0.pointee.modified == object.modified }
     }
 
-    /// Whether an object's path, which is not followed, is one of its size, and fits.
+    /// Whether something of the object's size is at its path, and `fits` accepts its status. Links are not followed.
     func isThere(
         _ object: StoredObject, isChecked: Bool = false, _ fits: (UnsafePointer<stat>) -> Bool = { _ in true }
     ) -> Bool {

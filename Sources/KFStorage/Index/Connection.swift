@@ -197,9 +197,6 @@ final class Connection {
     /// Whether the last statement that ran has changed a row.
     var hasChanged: Bool { sqlite3_changes64(handle) > 0 }
 
-    /// The number of row changes since the connection was opened.
-    var changes: Int64 { sqlite3_total_changes64(handle) }
-
     /// Returns the single integer of a pragma or a count.
     func integer(_ query: Query) throws(StorageError) -> Int64 { try first(query) { $0.int64(0) } ?? 0 }
 

@@ -23,7 +23,8 @@ extension TIFFTags {
         return file
     }
 
-    /// The fields of some tags; nil for more than metadata may have. Thousands of entries may share their bytes.
+    /// The fields of some tags; nil when their values exceed `ImageMetadata.maximumLength`. Thousands of entries may share
+    /// their bytes.
     private func fields(_ tags: [Int]) -> [Field]? {
         var (fields, left): ([Field], Int) = ([], ImageMetadata.maximumLength)
         for case let field? in tags.lazy.map({ self.field($0) }) {
