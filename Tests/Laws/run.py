@@ -91,6 +91,14 @@ class Observation:
         return [run for run in (self.dry, self.first, self.twin, self.second, self.following, self.repeated, self.third) if run]
 
 
+def format_of_output(case):
+    """The format that the name of the output says; none if `--format` goes before it."""
+    if "--format" in case and ("through" not in case or "--output" not in case):
+        return None
+    named = {"webp": "webp", "file": "png"}.get(case.get("--output"))
+    return named or ("webp" if case.get("--name") == "webp" else None)
+
+
 class Oracle:
     """What a chain of processors makes of a picture, in a clean cache and alone. Each answer is computed once."""
 
@@ -102,7 +110,8 @@ class Oracle:
     def rows(self, place, picture, overlay=None):
         """The rows of a local file with the same shapes, by variant and format; empty if they cannot be made."""
         case = place.case
-        shapes = [name for name in case if name in SHAPES and name != "--process-column"]
+        shapes = [name for name in case if name in SHAPES and name != "--process-column" and (
+            name != "--format" or not format_of_output(case))]
         words = [word.replace(place.names()["overlay"] + "/mark.png", "mark.png") for word in place.words(shapes)]
         words = [word for word in words if word not in ("--cacert", "certificates/ca.pem")]
         if case.get("--drop-duplicates") == "near" and "dhash" not in case.get("--measure", "") and says(
@@ -303,16 +312,10 @@ class Worker:
 
     def explaining(self, place):
         table = self.table.commands["cache explain"]
-        options = [name for name in place.options if name in table]
-        words = place.command(options, command=["cache", "explain"])
         # "-o NAME.webp is -f webp as well" (kf help fetch), and explain has no -o.
-        if "--format" in place.case:
-            return words
-        if "webp" in (place.case.get("--output"), place.case.get("--name")):
-            words += ["--format", "webp"]
-        elif place.case.get("--output") == "file":
-            words += ["--format", "png"]
-        return words
+        named = format_of_output(place.case)
+        options = [name for name in place.options if name in table and (name != "--format" or not named)]
+        return place.command(options, command=["cache", "explain"]) + (["--format", named] if named else [])
 
     def through(self, place, argv):
         """The options of a case by another way than the command line."""

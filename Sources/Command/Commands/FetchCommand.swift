@@ -85,7 +85,11 @@ struct FetchCommand: Sendable {
                 figures.size = count > 1 ? nil : 0
             }
             let interrupts = prepared ?? Interrupts(patience: Self.patience, preparing: manager)
-            guard let standIns = settings.standIns(manager, interrupts, common) else { return .usage }
+            guard let standIns = settings.standIns(manager, interrupts, common) else {
+                Blocking.wait { await manager.finishRevalidating(within: .zero) }
+                manager.shutdownNow()
+                return .usage
+            }
             let prefetcher = prefetcher(
                 manager, bar, FetchExporter(self, manager.cache, standIns), elapsed: start.duration(to: .now))
             interrupts.handle(

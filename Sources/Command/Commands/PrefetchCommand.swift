@@ -28,8 +28,7 @@ struct PrefetchCommand: Sendable {
         let offline = try arguments[Options.offline]
         isDryRun = try arguments[Options.prefetchDryRun]
         common = try CommonSettings(arguments, allowsNoCache: offline || isDryRun)
-        settings = try RetrievalSettings(
-            arguments, negativeTTL: Options.negativeTTLOfLists, pulls: pulls)
+        settings = try RetrievalSettings(arguments, fillsCache: true, pulls: pulls)
         checks = arguments.isBare(Options.check)
         options = try ListOptions(arguments)
         maxFailures = try arguments[Options.maxFailures]
@@ -113,7 +112,10 @@ struct PrefetchCommand: Sendable {
     private func run(
         _ lists: PrefetchLists, _ manager: KingfisherManager, _ waits: WaitReport, _ interrupts: Interrupts
     ) -> ExitStatus {
-        guard let standIns = settings.standIns(manager, interrupts, common) else { return .usage }
+        guard let standIns = settings.standIns(manager, interrupts, common) else {
+            manager.shutdownNow()
+            return .usage
+        }
         destination.exporter?.write(onFailure: standIns)
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.retrieved, configuration: configuration)
@@ -138,6 +140,7 @@ struct PrefetchCommand: Sendable {
         }
         do throws(KingfisherError) { try prefetcher.prepare() } catch {
             common.report(error, for: nil)
+            manager.shutdownNow()
             return .cacheFailed
         }
         let start = ContinuousClock.now

@@ -41,11 +41,9 @@ struct RetrievalSettings: Sendable {
     private let verifies: Bool
     private let synchronizes: Bool
 
-    /// `negativeTTL`: the option with the default of the command. `pulls`: whether the images come from remotes alone,
-    /// expired ones too.
-    init(
-        _ arguments: ParsedArguments, negativeTTL: Option<Duration> = Options.negativeTTL, pulls: Bool = false
-    ) throws(UsageError) {
+    /// `fillsCache`: whether the run fills the cache from lists. `pulls`: whether the images come from remotes alone, expired
+    /// ones too.
+    init(_ arguments: ParsedArguments, fillsCache: Bool = false, pulls: Bool = false) throws(UsageError) {
         var options = KingfisherOptions()
         let store = try arguments[Options.store]
         options.cacheOriginalImage = store != .processed
@@ -77,8 +75,10 @@ struct RetrievalSettings: Sendable {
         if let check = try Self.check(arguments) { options.check = check }
         options.revalidate = try arguments[Options.revalidate]
         options.staleWhileRevalidate = try arguments[Options.staleWhileRevalidate]
+        // A list's images and overlays are revalidated as part of its run.
+        options.servesWhileRevalidating = !fillsCache
         options.staleIfError = pulls ? .seconds(1 << 40) : try arguments[Options.staleIfError]
-        options.negativeTimeToLive = try arguments[negativeTTL]
+        options.negativeTimeToLive = try arguments[fillsCache ? Options.negativeTTLOfLists : Options.negativeTTL]
         options.retryFailed = try arguments[Options.retryFailed]
         try options.takeNetwork(arguments)
         try options.takeFilter(arguments)

@@ -212,12 +212,17 @@ extension ImageEnding {
         return result
     }
 
+    /// Whether the image is a description made now. Its caller reads it in any case, and the file may be evicted before.
+    private var isDescription: Bool {
+        if case .processed = content { DescriptionSerializer.isDescription(retrieval.target.identifier) } else { false }
+    }
+
     /// Makes the result, with the stored file open. The files of a batch stay closed unless they are exported. If
     /// another process has removed the file meanwhile, the result has the bytes that were stored.
     private func result(
         stored: StoredFile?, _ storing: CacheStoreResult
     ) throws(KingfisherError) -> RetrieveImageResult {
-        if let stored {
+        if let stored, !isDescription {
             if retrieval.options.batchesStores, !retrieval.options.opensBatchedFiles {
                 return result(.stored(stored), storing)
             }

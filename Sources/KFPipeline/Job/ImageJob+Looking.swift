@@ -95,6 +95,7 @@ extension ImageJob {
         state.withLock { $0.retrieval = retrieval }
         if isFirst, decision.isMiss { retrieval.cache.noteMiss() }
         var asking = Asking(answer: sight.answer)
+        if case .together(_, let terms) = wanted { asking.isUnconditional = terms.isUnconditional }
         // After three rounds in which others stored an unusable entry, the image is fetched.
         if timesStored < 3 {
             if !retrieval.options.forceRefresh { asking.commits = sight.commits }

@@ -24,6 +24,14 @@ enum JointWish: Equatable {
         case .need, .serveFromMemory, .serve: return nil
         }
     }
+
+    /// Whether images with these wishes go together. One request without a condition serves several conditions.
+    func goes(with other: JointWish) -> Bool {
+        switch (self, other) {
+        case (.asking(_, let remotes), .asking(_, let others)): remotes == others
+        default: self == other
+        }
+    }
 }
 
 /// Several images of one source.
@@ -35,8 +43,8 @@ extension ImageJob: ImageRecipient {
     /// Looks for the images, and starts jobs for those that are not cached.
     func split(_ retrievals: [Retrieval]) {
         var split = Split(retrievals.count)
-        // The images that are fetched and made together, and whether any of them is on the disk, expired.
-        var groups: [(wish: JointWish, places: [Int], areStale: Bool)] = []
+        // The images that are fetched and made together.
+        var groups: [(wish: JointWish, places: [Int], terms: ImageJob.JointTerms)] = []
         for (place, retrieval) in retrievals.enumerated() {
             do throws(KingfisherError) {
                 // No alternative has what the overlay lacks.
@@ -47,13 +55,14 @@ extension ImageJob: ImageRecipient {
                 } else if let wish = JointWish(found) {
                     let isStale = found.sight.file?.entry.key == found.retrieval.target
                     let group = groups.firstIndex {
-                        $0.wish == wish && retrievals[$0.places[0]].asks(like: retrieval)
+                        $0.wish.goes(with: wish) && retrievals[$0.places[0]].asks(like: retrieval)
                     }
                     if let group {
                         groups[group].places.append(place)
-                        groups[group].areStale = groups[group].areStale || isStale
+                        if isStale { groups[group].terms.areStale = true }
+                        if groups[group].wish != wish { groups[group].terms.isUnconditional = true }
                     } else {
-                        groups.append((wish, [place], isStale))
+                        groups.append((wish, [place], JointTerms(areStale: isStale)))
                     }
                 } else {
                     split.add([place]) { ImageJob(manager, retrieval, for: self, number: $0) }
@@ -63,19 +72,19 @@ extension ImageJob: ImageRecipient {
             }
         }
         manager.cache.alreadyOpen?.writeReadsSoon()
-        for (_, places, areStale) in groups {
-            split.add(places) { job(for: places.map { retrievals[$0] }, areStale: areStale, number: $0) }
+        for (_, places, terms) in groups {
+            split.add(places) { job(for: places.map { retrievals[$0] }, terms, number: $0) }
         }
         guard enter(.split(split)) else { return }
         if split.jobs.isEmpty { ended([]) } else { Self.start(split.jobs) }
     }
 
     /// Returns the job that brings images together. One alone is an image like any other.
-    private func job(for wanted: [Retrieval], areStale: Bool, number: Int) -> ImageJob {
+    private func job(for wanted: [Retrieval], _ terms: JointTerms, number: Int) -> ImageJob {
         if wanted.count == 1 { return ImageJob(manager, wanted[0], for: self, number: number) }
         let box = wanted[0].box.ofOriginal(isStored: wanted.contains(where: \.keepsOriginal))
         let original = Retrieval(wanted[0].source, box, manager.cache, pin: wanted[0].pin)
-        let job = ImageJob(manager, original, .together(wanted, areStale: areStale), for: self, number: number)
+        let job = ImageJob(manager, original, .together(wanted, terms), for: self, number: number)
         let times = state.withLock { $0.timesStored }
         job.state.withLock { $0.timesStored = times }
         return job
@@ -83,7 +92,7 @@ extension ImageJob: ImageRecipient {
 
     /// Goes on with the images that a remote has, each alone, and with the others together. `answer` is about their original.
     func split(_ bodies: [EntryKey: Body], _ answer: Answer, _ turn: inout Turn) {
-        guard case .together(let asked, let areStale) = wanted else { return }
+        guard case .together(let asked, let terms) = wanted else { return }
         let variants = self.variants
         var (split, asking) = (Split(variants.count), self.asking)
         func add(_ places: [Int], _ wanted: Wanted, _ retrieval: Retrieval, asked: Retrieval) {
@@ -111,7 +120,7 @@ extension ImageJob: ImageRecipient {
             if let stale = asking.stale, !([retrieval] + mine).contains(where: { $0.target == stale.entry.key }) {
                 asking.stale = bestEffort { try staleFile(of: mine) } ?? nil
             }
-            add(others, .together(others.map { asked[$0] }, areStale: areStale), retrieval, asked: self.asked)
+            add(others, .together(others.map { asked[$0] }, terms), retrieval, asked: self.asked)
         }
         guard enter(.split(split)) else { return }
         for job in split.jobs { job.arrived(bodies[job.retrieval.target].map { .body($0) } ?? answer, &turn) }

@@ -17,11 +17,18 @@ package final class ImageJob: WorkWaiter {
         case one
         /// Several images of one source, each in its own way.
         case several([Retrieval])
-        /// Several images that are made together. The image of the job itself is their original. `areStale`: whether any
-        /// of them is on the disk, expired.
-        case together([Retrieval], areStale: Bool)
+        /// Several images that are made together. The image of the job itself is their original.
+        case together([Retrieval], JointTerms)
         /// The pixels of one image, of which nothing is encoded or stored.
         case pixels
+    }
+
+    /// How the original of several images is asked for.
+    package struct JointTerms: Sendable {
+        /// Whether any of the images is on the disk, expired.
+        var areStale: Bool
+        /// Whether the request is unconditional, because not all of them would have the same condition.
+        var isUnconditional = false
     }
 
     /// What a job waits for. A cancellation ends the wait.
@@ -130,7 +137,7 @@ package final class ImageJob: WorkWaiter {
 
     /// The first of these variants that is on the disk, expired; its original is not. Blocks.
     func staleFile(of variants: [Retrieval]) throws(KingfisherError) -> FoundFile? {
-        guard case .together(_, areStale: true) = wanted else { return nil }
+        guard case .together(_, let terms) = wanted, terms.areStale else { return nil }
         for variant in variants {
             if let found = try variant.ownFile() { return found }
         }

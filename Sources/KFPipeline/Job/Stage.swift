@@ -41,7 +41,7 @@ package struct Asking: Sendable {
     /// The moment of that look-up in the table of shared work; nil as for `commits`.
     var moment: UInt64?
     var answer = Sight.Answer.unknown
-    /// Whether the request is unconditional despite an expired file, because its entry has gone.
+    /// Whether the request is unconditional despite an expired file: its entry has gone, or others need the whole image.
     var isUnconditional = false
     /// The number of mirrors that have failed.
     var failedMirrors = 0

@@ -87,6 +87,31 @@ struct JointVariantTests {
         #expect(try await ways(fixture, forms) == [.disk, .disk])
     }
 
+    @Test("A missing variant and an expired one share a request without a condition", arguments: [false, true])
+    func mixed(changes: Bool) async throws {
+        let transport = ScriptedTransport { [picture, other] request, number in
+            request.isConditional ? .init(status: 304) : changes && number > 0 ? other : picture
+        }
+        let fixture = try ManagerFixture(transport: transport)
+        let forms = forms(plain: false, original: false)
+        #expect(try await ways(fixture, [forms[0]]) == [.fetched])
+        fixture.advance(seconds: 11)
+        #expect(try await ways(fixture, forms) == [.fetched, .fetched])
+        #expect(transport.requests.map(\.isConditional) == [false, false])
+        #expect(try await ways(fixture, forms) == [.disk, .disk])
+    }
+
+    @Test("Only the expired variant is served if their origin fails") func mixedStale() async throws {
+        let transport = ScriptedTransport(picture, .init(status: 503))
+        let fixture = try ManagerFixture(transport: transport)
+        let forms = forms(plain: false, original: false) { $0.staleIfError = .seconds(60) }
+        #expect(try await ways(fixture, [forms[0]]) == [.fetched])
+        fixture.advance(seconds: 11)
+        let results = try await get(fixture, forms)
+        #expect(try results[0].get().way == .stale && transport.requests.count == 2)
+        #expect(throws: KingfisherError.responseError(reason: .invalidHTTPStatusCode(503))) { try results[1].get() }
+    }
+
     @Test("Variants of a changed picture are stored", arguments: [true, false])
     func changed(original: Bool) async throws {
         let (fixture, transport) = try answering(picture, other)
