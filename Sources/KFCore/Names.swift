@@ -210,6 +210,7 @@ package typealias HostRest = KFNetwork.HostRest
 package typealias ImageFolder = KFLists.ImageFolder
 package typealias JSONValue = KFSystem.JSONValue
 package typealias NearestName = KFImaging.NearestName
+package typealias NewFileID = KFLists.NewFileID
 package typealias OpenFileName = KFLists.OpenFileName
 package typealias OutputDirectory = KFLists.OutputDirectory
 package typealias OutputFile = KFLists.OutputFile

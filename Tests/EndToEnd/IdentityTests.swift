@@ -93,6 +93,17 @@ extension EndToEnd {
             #expect(sent == [nil] + ["ann:one", "bob:two"].map { "Basic \(Data($0.utf8).base64EncodedString())" })
         }
 
+        @Test("A user of the URL has the password of .netrc") func netrcOfUser() async throws {
+            let image = anybody
+            let server = try FaultServer { _ in [.reply(body: image)] }
+            try kf.home.write(
+                ".netrc", "machine 127.0.0.1 login bob password no\nmachine 127.0.0.1 login ann password one\n")
+            let url = "http://ann@127.0.0.1:\(server.port)/a.png"
+            #expect(try await kf.run("fetch", url, "--netrc").status == 0)
+            let sent = server.requests.map { $0.header("Authorization") }
+            #expect(sent == ["Basic \(Data("ann:one".utf8).base64EncodedString())"])
+        }
+
         @Test("A redirect to another origin gets no credentials or cookies")
         func redirects() async throws {
             let image = anybody

@@ -271,12 +271,29 @@ extension EndToEnd {
             try kf.home.write("p/my_photo.png", FixturesDirectory.named("png/rgb.png").data)
             #expect(mkfifo(kf.home.path("p/fifo.png").path, 0o600) == 0)
             let result = try await kf.run("fetch", "p", "-P", "p", "-p", "resize:5x5")
-            #expect(result.status == 1 && result.errors.contains("is a source of this run"), "\(result)")
+            #expect(result.status == 1 && result.errors.contains("is a file of this run"), "\(result)")
             for (name, fixture) in [("my photo.png", "png/grey.png"), ("my_photo.png", "png/rgb.png")] {
                 #expect(try kf.contents("p/\(name)") == FixturesDirectory.named(fixture).data)
             }
             // One file is named by the user, and may be changed in place.
             #expect(try await kf.run("fetch", "p/my_photo.png", "-p", "resize:5x5", "-o", "p/my_photo.png").status == 0)
+        }
+
+        @Test("A copy never replaces a file that its run reads or writes") func filesOfTheRun() async throws {
+            let image = try FixturesDirectory.bytes("png/grey.png")
+            let other = try FaultServer { $0.path == "/none" ? [.reply("404 Not Found")] : [.reply(body: image)] }
+            let names = ["list.txt", "rows.csv", "failed.txt", "im.lock", "set.html", "other.png"]
+            let list = (names + ["none"]).map { other.url("/\($0)") + "\n" }.joined()
+            try kf.home.write("list.txt", list)
+            let run = try await kf.run(
+                "prefetch", "list.txt", "--output-dir", ".", "--name", "{name}", "--results", "rows.csv", "--failures",
+                "./failed.txt", "--lock", kf.home.path("im.lock").path, "--srcset", "set.html")
+            #expect(run.status == 1, "\(run)")
+            for name in names.dropLast() {
+                #expect(run.errors.contains("not written: \(name) is a file of this run"), "\(run)")
+                #expect(try kf.contents(name).first != 0x89 && !kf.contents(name).isEmpty)
+            }
+            #expect(try kf.text("list.txt") == list && kf.contents("other.png") == Data(image))
         }
 
         @Test("Formats and variants combine into plain names")

@@ -44,6 +44,24 @@ extension EndToEnd {
 
         private func requests(of path: String) -> Int { server.requests.count { $0.path == path } }
 
+        @Test("A stale overlay is revalidated although its images are cached", arguments: ["fetch", "prefetch"])
+        func stale(command: String) async throws {
+            #expect(try await prefetch().status == 0)
+            let logo = server.url("/logo.png")
+            #expect(try await kf.run("fetch", logo, "--force-refresh", "--expire", "10ms").status == 0)
+            overlay.picture = "grey"
+            let words = [command, command == "fetch" ? server.url("/a.jpg") : "list.txt"]
+            let before = requests(of: "/logo.png")
+            let options = ["--stale-while-revalidate", "7d", "--json"]
+            #expect(try await kf.run(words + chain + options).status == 0)
+            #expect(requests(of: "/logo.png") == before + 1)
+            let second = try await kf.run(words + chain + options)
+            #expect(requests(of: "/logo.png") == before + 1)
+            let statuses = try second.items().map(\.status)
+            #expect(statuses.allSatisfy { $0 == (command == "fetch" ? "derived" : "cached") }, "\(second)")
+            #expect(kf.leftovers() == [])
+        }
+
         @Test("A failing overlay is a failure of each source that needs it")
         func fails() async throws {
             overlay.picture = nil

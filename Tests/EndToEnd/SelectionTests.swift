@@ -124,8 +124,12 @@ extension EndToEnd {
         func homonyms() async throws {
             try await fill()
             var other = kf
-            other.environment.merge(["KF_FORMAT": "webp", "KF_TAG": "none"]) { $1 }
+            other.environment.merge(["KF_FORMAT": "webp", "KF_TAG": "none", "KF_LOCK": "none.lock"]) { $1 }
             #expect(try await other.run("cache", "ls").outputLines.count == 6)
+            #expect(try await other.run("cache", "verify").status == 0)
+            other.environment["KF_KEEP_LIST"] = "list"
+            let remote = "file://\(kf.home.path("remote").path)"
+            #expect(try await other.run("cache", "push", "--remote", remote).status == 2)
             try kf.home.write(".config/kf/config", "format = webp\ntag = none\n")
             #expect(try await kf.run("cache", "ls").outputLines.count == 6)
             #expect(

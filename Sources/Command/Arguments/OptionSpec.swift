@@ -88,7 +88,8 @@ final class OptionSpec: Sendable {
     /// The same option for a command that reads it from the command line only.
     func onCommandLine(_ group: Group, help: String) -> OptionSpec {
         OptionSpec(
-            name, group, value: value, repeatable: isRepeatable, byDefault: byDefault, homonym: true, help: help)
+            name, group, value: value, repeatable: isRepeatable, byDefault: byDefault,
+            homonym: !isForCommandLineAlone, help: help)
     }
 
     var isFlag: Bool { value == nil }
@@ -164,6 +165,8 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
 
     var completion: Completion {
         if let members { return .list(members()) }
+        // `FILE.csv|.jsonl`: a file with one of these endings.
+        if placeholder.hasPrefix("FILE.") { return .files }
         let words = words
         if !words.isEmpty { return .words(words) }
         switch placeholder.prefix(while: { $0 != "|" }) {

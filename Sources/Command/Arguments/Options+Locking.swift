@@ -15,7 +15,7 @@ extension Options {
         help: "Accept images only with their hashes in FILE (images.lock), which gets those of new images")
     static let verifiedLock = Option<String?>(
         "lock", .selection, value: "FILE", .one(.text(needs: "a lock of images")), commandLineAlone: true,
-        help: "Say which images of this lock the cache has whole, which are missing, and which differ")
+        homonym: true, help: "Say which images of this lock the cache has whole, which are missing, and which differ")
     static let frozen = Option(
         "frozen", .cache, .flag, help: "Add nothing to the --lock: new images fail")
     static let updateLock = Option(

@@ -197,6 +197,7 @@ struct ParsedArguments: Sendable {
     let environment: [String: String]
     let file: ConfigFile?
     private let settings: [String: Setting]
+    private let options: [OptionSpec]
 
     init(_ line: CommandLineWords, environment: [String: String], file: ConfigFile?) throws(UsageError) {
         operands = line.operands
@@ -213,6 +214,7 @@ struct ParsedArguments: Sendable {
         }
         try Self.resolveConflicts(line.options, &settings)
         self.settings = settings
+        options = line.options
         if line.command.operands == nil, let first = operands.first {
             let shown = RequestURL.redacted(first)
             throw UsageError(message: "'kf \(line.command.name)' takes no arguments, but got '\(shown)'")
@@ -276,6 +278,15 @@ struct ParsedArguments: Sendable {
     func layer<Value>(of option: Option<Value>) -> Int? { settings[option.name]?.origin.layer }
 
     func setting(of option: OptionSpec) -> Setting? { settings[option.name] }
+
+    /// The files that the operands and the options name, for reading or writing.
+    var files: [String] {
+        operands
+            + options.flatMap { option in
+                guard let setting = settings[option.name], option.value?.completion == .files else { return [String]() }
+                return setting.values
+            }
+    }
 
     /// Refuses a variable that seems to choose what is deleted. If it were ignored, something else would be deleted.
     private static func checkVariable(_ option: OptionSpec, _ environment: [String: String]) throws(UsageError) {

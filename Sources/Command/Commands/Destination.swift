@@ -44,9 +44,10 @@ enum Destination: Sendable {
             let record =
                 try arguments[Options.pruneOutput]
                 ? OutputRecord(directory: directory, skipsInvalid: try arguments[Options.skipInvalid]) : nil
-            self = .directory(
-                ImageExporter(
-                    directory: directory, template: template, forms: forms, options: options, record: record))
+            let exporter = ImageExporter(
+                directory: directory, template: template, forms: forms, options: options, record: record)
+            exporter.protect(arguments.files)
+            self = .directory(exporter)
             return
         }
         try arguments.refuse([Options.pruneOutput.spec], without: "--output-dir")

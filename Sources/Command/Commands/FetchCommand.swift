@@ -32,7 +32,7 @@ struct FetchCommand: Sendable {
         if let column = destination.exporter?.columns.first {
             throw UsageError(message: "--name: {\(column)} is a column of a list, and 'kf fetch' reads none")
         }
-        destination.exporter?.protect(sources.map(\.text) + [settings.lock?.path].compactMap(\.self))
+        destination.exporter?.protect(sources.map(\.text))
         try settings.checkKey(sources.map(\.text))
         if settings.options.expectedHash != nil, sources.count > 1 {
             throw UsageError(message: "--hash works with one source, not with \(sources.count)")
@@ -86,8 +86,7 @@ struct FetchCommand: Sendable {
             }
             let interrupts = prepared ?? Interrupts(patience: Self.patience, preparing: manager)
             guard let standIns = settings.standIns(manager, interrupts, common) else {
-                Blocking.wait { await manager.finishRevalidating(within: .zero) }
-                manager.shutdownNow()
+                _ = settings.close(manager, bar, nil, common, isCut: true)
                 return .usage
             }
             let prefetcher = prefetcher(
@@ -106,16 +105,11 @@ struct FetchCommand: Sendable {
             let fetched = Blocking.wait { await fetch(from: first, prefetcher, bar, cached) }
             status.raise(to: fetched.status)
             counts = fetched.counts
-            // The stale images have been delivered. They are revalidated for the next run.
-            if manager.isRevalidating, interrupts.status == nil {
-                let limit = settings.options.request.timeout
-                Blocking.wait { await manager.finishRevalidating(within: limit) }
-            }
             (progress, signals) = (bar, interrupts)
         } else if next < sources.count {
             status.raise(to: closed())
         }
-        status.raise(to: settings.close(manager, progress, tags, common))
+        status.raise(to: settings.close(manager, progress, tags, common, isCut: signals?.status != nil))
         if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
         // The message of the copy has the reason.

@@ -39,7 +39,6 @@ struct PrefetchCommand: Sendable {
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
         }
-        destination.exporter?.protect([settings.lock?.path].compactMap(\.self))
         try settings.checkOnFailure(destination)
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
         altColumn = try arguments[Options.altColumn]
@@ -113,7 +112,7 @@ struct PrefetchCommand: Sendable {
         _ lists: PrefetchLists, _ manager: KingfisherManager, _ waits: WaitReport, _ interrupts: Interrupts
     ) -> ExitStatus {
         guard let standIns = settings.standIns(manager, interrupts, common) else {
-            manager.shutdownNow()
+            _ = settings.close(manager, nil, nil, common, isCut: true)
             return .usage
         }
         destination.exporter?.write(onFailure: standIns)
@@ -140,7 +139,7 @@ struct PrefetchCommand: Sendable {
         }
         do throws(KingfisherError) { try prefetcher.prepare() } catch {
             common.report(error, for: nil)
-            manager.shutdownNow()
+            _ = settings.close(manager, bar, nil, common, isCut: true)
             return .cacheFailed
         }
         let start = ContinuousClock.now
@@ -150,7 +149,7 @@ struct PrefetchCommand: Sendable {
             && interrupts.status == nil
         let hadItems = report.progress.finished > 0 || report.brokenLists == 0
         status.raise(to: output.finish(common, hadItems: hadItems, isWhole: isWhole))
-        status.raise(to: settings.close(manager, bar, tags, common))
+        status.raise(to: settings.close(manager, bar, tags, common, isCut: !isWhole))
         if !lists.absentMembers.isEmpty {
             let names = lists.absentMembers.map { "'\($0)'" }.joined(separator: ", ")
             common.warn("no object of the lists has the member \(names)")

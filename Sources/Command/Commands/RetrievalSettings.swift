@@ -271,12 +271,16 @@ struct RetrievalSettings: Sendable {
         return configuration
     }
 
-    /// Ends the work of a run: writes its tags, and waits for its uploads, which may take long, are shown, and end with a
-    /// signal.
+    /// Ends the work of a run: writes its tags, revalidates what it has served stale, unless it was cut off, and waits for
+    /// its uploads, which may take long, are shown, and end with a signal.
     func close(
-        _ manager: KingfisherManager, _ bar: ProgressBar?, _ tags: TagWriter?, _ common: CommonSettings
+        _ manager: KingfisherManager, _ bar: ProgressBar?, _ tags: TagWriter?, _ common: CommonSettings, isCut: Bool
     ) -> ExitStatus {
         let status = tags?.flush(to: manager.cache, common) ?? .success
+        if manager.isRevalidating {
+            let limit = isCut ? .zero : options.request.timeout
+            Blocking.wait { await manager.finishRevalidating(within: limit) }
+        }
         bar?.update { $0.isOver = true }
         manager.shutdownNow()
         bar?.end()

@@ -50,22 +50,12 @@ struct AppendedFile: ~Copyable {
 
     /// Returns whether two paths lead to the same regular file, or to the same new one. `-` is standard input.
     static func isSameFile(_ path: String, _ other: String) -> Bool {
-        guard let own = stat(path, followingLinks: true) else { return isSameNewFile(path, other) }
+        guard let own = stat(path, followingLinks: true) else {
+            return NewFileID(path).map { $0 == NewFileID(other) } ?? false
+        }
         var input = stat()
         let there = other != "-" ? stat(other, followingLinks: true) : fstat(0, &input) == 0 ? input : nil
         return own.isRegularFile && there.map { own.isSameFile(as: $0) } ?? false
-    }
-
-    /// Returns whether two files that do not exist would have the same name in the same folder.
-    private static func isSameNewFile(_ path: String, _ other: String) -> Bool {
-        func place(_ path: String) -> (folder: stat, name: String)? {
-            let slash = path.unicodeScalars.lastIndex(of: "/")
-            let folder = slash.map { String(path.unicodeScalars[...$0]) } ?? "."
-            let name = String(path.unicodeScalars[(slash ?? path.startIndex)...].drop { $0 == "/" })
-            return stat(folder, followingLinks: true).map { ($0, name) }
-        }
-        guard let own = place(path), let there = place(other) else { return false }
-        return own.name == there.name && own.folder.isSameFile(as: there.folder)
     }
 
     /// Appends records, unless earlier ones are missing. Leaves none of them after a failure, so that the file ends with a

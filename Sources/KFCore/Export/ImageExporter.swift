@@ -86,8 +86,8 @@ public final class ImageExporter: Sendable {
     let fullDisk = Mutex<KingfisherError?>(nil)
     /// The record of the copies, for removing those that the list no longer names; nil removes none.
     let record: OutputRecord?
-    /// The local sources. A list of a million files takes about 40 MB.
-    private let sources = Mutex<Set<FileID>>([])
+    /// The local sources and the other files of the run. A list of a million files takes about 40 MB.
+    private let protected = Mutex<(files: Set<FileID>, new: Set<NewFileID>)>(([], []))
 
     /// Creates an exporter. The default template is `{stem}.{ext}`, and `{stem}-{variant}.{ext}` for named variants.
     public convenience init(
@@ -115,23 +115,31 @@ public final class ImageExporter: Sendable {
     /// Has these images, one for each form, written in place of those that fail. Their sources still count as failed.
     public func write(onFailure images: [RetrieveImageResult]) { onFailure.withLock { $0 = images } }
 
-    /// Protects the local sources of a run: no copy replaces one of them. Claimed sources are protected, too.
+    /// Protects the local sources and other files of a run, also those that it will make: no copy replaces one of them.
+    /// Claimed sources are protected, too.
     package func protect(_ paths: [String]) {
-        let files = paths.compactMap { FileID($0) }
-        sources.withLock { $0.formUnion(files) }
+        for path in paths where path != "-" {
+            if let file = FileID(path) {
+                protected.withLock { _ = $0.files.insert(file) }
+            } else if let file = NewFileID(path) {
+                protected.withLock { _ = $0.new.insert(file) }
+            }
+        }
     }
 
-    private func isSource(_ path: String) -> Bool {
-        guard !sources.withLock({ $0.isEmpty }), let file = FileID(path) else { return false }
-        return sources.withLock { $0.contains(file) }
+    private func isProtected(_ path: String) -> Bool {
+        let (hasFiles, hasNew) = protected.withLock { (!$0.files.isEmpty, !$0.new.isEmpty) }
+        if hasFiles, let file = FileID(path), protected.withLock({ $0.files.contains(file) }) { return true }
+        guard hasNew, let file = NewFileID(path) else { return false }
+        return protected.withLock { $0.new.contains(file) }
     }
 
-    /// Removes the copies of earlier runs that the list no longer names, and none of the sources of this run; see
+    /// Removes the copies of earlier runs that the list no longer names, and none of the files of this run; see
     /// ``OutputRecord/finish(in:isWhole:dryRun:sparing:)``. Nil without a record. Blocks.
     package func prune(
         in cache: ImageCache, isWhole: Bool, dryRun: Bool = false
     ) throws(KingfisherError) -> OutputRecord.Pruning? {
-        try record?.finish(in: cache, isWhole: isWhole, dryRun: dryRun) { isSource($0) }
+        try record?.finish(in: cache, isWhole: isWhole, dryRun: dryRun) { isProtected($0) }
     }
 
     /// Claims the names of a source. Call it for the sources of a run in their order.
@@ -215,10 +223,9 @@ public final class ImageExporter: Sendable {
             guard claims?.claim(Self.digest(name).prefix, for: image) ?? image == image else { continue }
             try makeFolders(name)
             let path = directory == "." ? name : "\(directory)/\(name)"
-            guard !isSource(path) else {
+            guard !isProtected(path) else {
                 throw .processorError(
-                    reason: .outputFailed(detail: "not written: \(path) is a source of this run; use another directory")
-                )
+                    reason: .outputFailed(detail: "not written: \(path) is a file of this run; use another directory"))
             }
             let state = try result.writeNow(to: .file(path), options)
             if let source = claim.recorded { record?.add(name, of: source, state == .left ? nil : Digest(hex: sha256)) }

@@ -81,3 +81,17 @@ package struct FileID: Hashable {
         self.init(status)
     }
 }
+
+/// The place of a file that does not exist: its name in its folder.
+package struct NewFileID: Hashable {
+    private let folder: FileID
+    private let name: String
+
+    /// Nil for a path in a folder that does not exist.
+    package init?(_ path: String) {
+        let slash = path.unicodeScalars.lastIndex(of: "/")
+        guard let folder = FileID(slash.map { String(path.unicodeScalars[...$0]) } ?? ".") else { return nil }
+        self.folder = folder
+        name = slash.map { String(path.unicodeScalars[$0...].dropFirst()) } ?? path
+    }
+}

@@ -33,14 +33,14 @@ extension Transfer {
         }
     }
 
-    /// The user and the password of the URL, else of the options or the challenge hook, else of the netrc file. The
-    /// engine answers challenges for Digest itself: libcurl's own answer is a request that no limit counts.
+    /// The user and the password of the URL, else of the options or the challenge hook. The netrc file has those that are
+    /// missing. The engine answers challenges for Digest itself: libcurl's own answer is a request that no limit counts.
     private func password() throws(TransferError) -> Credentials? {
-        let own = try hop.url.text == hop.url.bare ? nil : hop.url.credentials
-        guard request.terms.options.netrcFile != nil, hop.scope.credentials == nil, own?.password.isEmpty != false,
+        let given = try (hop.url.text == hop.url.bare ? nil : hop.url.credentials) ?? hop.scope.credentials
+        guard request.terms.options.netrcFile != nil, given?.password.isEmpty != false,
             let netrc = request.terms.options.netrcPath
-        else { return own ?? hop.scope.credentials }
-        return try notes.netrcs.credentials(in: netrc, of: hop.url.origin, user: own?.user) ?? own
+        else { return given }
+        return try notes.netrcs.credentials(in: netrc, of: hop.url.origin, user: given?.user) ?? given
     }
 
     /// Returns the outcome of a 401.
