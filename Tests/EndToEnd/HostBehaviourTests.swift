@@ -192,12 +192,16 @@ extension EndToEnd {
 
         @Test(
             "The host of a rate is read as URLs are",
-            arguments: ["bücher.example", "BÜCHER.example:80", "xn--bcher-kva.example"])
-        func rateHost(name: String) async throws {
+            arguments: [
+                ("bücher.example", "bücher.example"), ("BÜCHER.example:80", "bücher.example"),
+                ("xn--bcher-kva.example", "bücher.example"), ("127.1", "127.0.0.1"), ("127.0.0.1:80", "127.1"),
+                ("[0:0::1]", "[::1]"), ("h.example.", "h.example"), ("h.example", "h.example."),
+            ])
+        func rateHost(name: String, host: String) async throws {
             let proxy = try FaultServer { [png] _ in [.reply(body: png)] }
             let start = ContinuousClock.now
             let (result, items) = try await prefetch(
-                (0..<8).map { "http://bücher.example/\($0).png" }, "--rate", "\(name)=10/s", "--proxy", proxy.url("/"))
+                (0..<8).map { "http://\(host)/\($0).png" }, "--rate", "\(name)=10/s", "--proxy", proxy.url("/"))
             #expect(result.status == 0 && items.count { $0.status == "fetched" } == 8, "\(result)")
             #expect(start.duration(to: .now) >= .milliseconds(700))
         }

@@ -26,10 +26,10 @@ struct HostRates: Sendable {
         return rates
     }
 
-    /// Returns a host as URLs have it, without the default port; nil if it is none.
+    /// Returns a host as the engine's queues are named, without the default port; nil if it is none.
     private static func host(_ text: Substring) -> String? {
         guard !text.contains(where: { "/@=?#*% ".contains($0) }) else { return nil }
-        return try? RequestURL("http\(text.hasSuffix(":443") ? "s" : "")://\(text)/").host
+        return try? RequestURL("http\(text.hasSuffix(":443") ? "s" : "")://\(text)/").queueName
     }
 
     private static func number(_ text: Substring) -> Double? {

@@ -154,10 +154,10 @@ extension ValueReader where Value == String {
         }
     }
 
-    /// The name of a host, with A-labels as URLs have it.
+    /// A host as URLs have it.
     static var hostName: Self {
         Self { (given) throws(UsageError) in
-            do throws(HostName.Failure) { return try HostName.ascii(given.text) } catch {
+            do throws(HostName.Failure) { return try HostName.normal(given.text) } catch {
                 throw given.problem("the host \(error.reason)")
             }
         }

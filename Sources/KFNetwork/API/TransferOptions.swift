@@ -149,7 +149,7 @@ package struct EngineConfiguration: Sendable {
     package var maxPerHost = standardPerHost
     /// The greatest number of starts per second to one host and port; nil is unlimited.
     package var ratePerHost: Double?
-    /// The rates of single hosts, in place of `ratePerHost`. A host has its port unless that is the scheme's default.
+    /// The rates of single hosts in place of `ratePerHost`, by the names of their queues (`Origin.authority`).
     package var ratesByHost: [String: Double] = [:]
     /// The number of failures in a row that opens the circuit of a host; 0 never does. Transfers to it then end with
     /// `.circuitOpen` without a request, for `circuitSpan`.

@@ -30,11 +30,9 @@ struct TransferURL: Equatable {
         defer { kf_url_free(&parts) }
         try Self.parse(base?.text, text, host: nil, &parts)
         let host = String(cString: parts.host)
-        if !host.utf8.allSatisfy({ $0 < 0x80 }) {
-            // libcurl would convert the name by the locale of the process.
-            guard let ascii = try? HostName.ascii(host) else { throw .invalidURL }
-            try Self.parse(base?.text, text, host: ascii, &parts)
-        }
+        // libcurl would convert a name by the locale of the process, and leaves some IPv6 addresses as they are.
+        guard let normal = try? HostName.normal(host) else { throw .invalidURL }
+        if normal != host { try Self.parse(base?.text, text, host: normal, &parts) }
         self.init(
             text: String(cString: parts.text), bare: String(cString: parts.bare),
             origin: Origin(
@@ -165,7 +163,7 @@ final class Origin: Hashable, Sendable {
     let port: Int
     let isSecure: Bool
     var isHTTP: Bool { isSecure || scheme == "http" }
-    /// The host, with its port unless that is the scheme's default. Names the host's queue.
+    /// The host without a dot at its end, with its port unless that is the scheme's default. Names the host's queue.
     let authority: String
 
     init(scheme: String, host: String, port: Int) {
@@ -173,7 +171,8 @@ final class Origin: Hashable, Sendable {
         self.host = host
         self.port = port
         isSecure = scheme == "https"
-        authority = port == (isSecure ? 443 : 80) ? host : "\(host):\(port)"
+        let name = String(HostName.withoutDot(host[...]))
+        authority = port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
 
     static func == (left: Origin, right: Origin) -> Bool {

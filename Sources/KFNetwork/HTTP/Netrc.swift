@@ -8,8 +8,8 @@ struct NetrcFiles {
     /// Returns the user and the password for a host, those of `user` if that is not nil; nil if the file has none, or
     /// cannot be read.
     mutating func credentials(in path: String, of origin: Origin, user: String?) throws(TransferError) -> Credentials? {
-        let host = origin.host.drop { $0 == "[" }.prefix { $0 != "]" && $0 != "%" }
-        var search = NetrcSearch(host: String(host), user: user)
+        let zone = origin.host.firstIndex(of: "%")
+        var search = NetrcSearch(host: zone.map { "\(origin.host[..<$0])]" } ?? origin.host, user: user)
         for line in try bytes(of: path).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             if try search.hasEnded(with: line, path) { break }
         }
@@ -74,7 +74,7 @@ private struct NetrcSearch {
     private mutating func read(_ word: String) {
         switch (state, word.lowercased()) {
         case (.machine, _):
-            let isHost = (try? HostName.ascii(word)) == host
+            let isHost = (try? HostName.normal(word)) == host
             (state, hasHost) = (isHost ? .entry : .nothing, hasHost || isHost)
         case (.login, _):
             if user == nil { login = word } else { isOfUser = word == user }

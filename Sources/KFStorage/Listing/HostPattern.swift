@@ -29,14 +29,13 @@ public struct HostPattern: Sendable, Hashable {
         if host == "*" {
             glob = "?*"
         } else if host.hasPrefix("*.") {
-            guard let parent = Self.name(host.dropFirst(2)) else { return nil }
+            let parent = host.dropFirst(2)
+            guard Self.isName(parent), let parent = try? HostName.ascii(String(parent)) else { return nil }
             glob = "*." + parent
-        } else if host.hasPrefix("[") {
-            guard Self.isAddress(host.dropFirst().dropLast()) else { return nil }
-            glob = GlobText.exactly(host)
         } else {
-            guard let name = Self.name(host[...]) else { return nil }
-            glob = GlobText.exactly(name)
+            let isHost = host.hasPrefix("[") ? Self.isAddress(host.dropFirst().dropLast()) : Self.isName(host[...])
+            guard isHost, let normal = try? HostName.normal(host) else { return nil }
+            glob = GlobText.exactly(normal)
         }
     }
 
@@ -73,18 +72,16 @@ public struct HostPattern: Sendable, Hashable {
         }
     }
 
-    /// Returns a name as keys have it, with A-labels; nil for a text that cannot be a name.
-    private static func name(_ text: Substring) -> String? {
-        guard !text.isEmpty,
-            !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f || "*?[]/\\@:#%<>\"^`{|}".utf8.contains($0) })
-        else { return nil }
-        return try? HostName.ascii(String(text))
+    /// Whether a text can be a name.
+    private static func isName(_ text: Substring) -> Bool {
+        !text.isEmpty
+            && !text.utf8.contains { $0 <= 0x20 || $0 == 0x7f || "*?[]/\\@:#%<>\"^`{|}".utf8.contains($0) }
     }
 
     private static func isAddress(_ text: Substring) -> Bool {
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         let (text, zone) = (parts[0], parts.dropFirst().first)
-        if let zone, !zone.hasPrefix("25") || name(zone.dropFirst(2)) == nil { return false }
+        if let zone, !zone.hasPrefix("25") || !isName(zone.dropFirst(2)) { return false }
         return text.contains(":") && text.utf8.allSatisfy { isDigit($0) || "abcdef:.".utf8.contains($0) }
     }
 

@@ -79,11 +79,15 @@ public struct RequestURL: Hashable, Sendable {
     }
 
     /// The host without its port, and without the dot at the end of a fully qualified name.
-    package var hostName: Substring {
-        var name = host[...]
+    package var hostName: Substring { HostName.withoutDot(host[..<portStart]) }
+
+    /// The name of the host's queue in the engine: `hostName` with the port of `host`.
+    package var queueName: String { "\(hostName)\(host[portStart...])" }
+
+    private var portStart: String.Index {
         // The colons of an IPv6 address are within its brackets.
-        if let colon = name.lastIndex(of: ":"), !name[colon...].contains("]") { name = name[..<colon] }
-        return name.hasSuffix(".") ? name.dropLast() : name
+        guard let colon = host.lastIndex(of: ":"), !host[colon...].contains("]") else { return host.endIndex }
+        return colon
     }
 
     /// Returns whether both have the same scheme, host and port, which credentials belong to.
@@ -189,16 +193,16 @@ private struct URLParser {
         let port = digits.allSatisfy(\.isDigit) ? digits.reduce(0) { min($0, 99_999) * 10 + Int($1 - 0x30) } : 0
         if !digits.isEmpty, !(1...65535).contains(port) { return "the URL's port is not a number from 1 to 65535" }
         let hasPort = !digits.isEmpty && port != (isSecure ? 443 : 80)
-        if address.allSatisfy({ $0 < 0x80 && !(0x41...0x5a).contains($0) }), digits.first != 0x30,
-            hasPort == (end < place.endIndex)
+        if address.allSatisfy({ $0 < 0x80 && !(0x41...0x5a).contains($0) }), HostName.isNormal(name),
+            digits.first != 0x30, hasPort == (end < place.endIndex)
         {
             host = String(decoding: place, as: UTF8.self)
             return nil
         }
         isNormal = false
-        let (text, zone) = (String(decoding: address, as: UTF8.self), name[address.endIndex...])
-        switch Result(catching: { () throws(HostName.Failure) in try HostName.ascii(text) }) {
-        case .success(let ascii): host = ascii + String(decoding: zone, as: UTF8.self) + (hasPort ? ":\(port)" : "")
+        let text = String(decoding: name, as: UTF8.self)
+        switch Result(catching: { () throws(HostName.Failure) in try HostName.normal(text) }) {
+        case .success(let normal): host = normal + (hasPort ? ":\(port)" : "")
         case .failure(let error): return "the URL's host \(text) \(error.reason)"
         }
         return nil

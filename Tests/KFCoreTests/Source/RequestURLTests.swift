@@ -48,6 +48,16 @@ struct RequestURLTests {
             ("http://１２７.0.0.1:81/", "http://127.0.0.1:81/"), ("http://a_\u{fc}.b/", "http://xn--a_-yka.b/"),
             ("http://[FE80::A%25eth0.1]:8080/a", "http://[fe80::a%25eth0.1]:8080/a"),
             ("http://[fe80::1%25Lo]", "http://[fe80::1%25Lo]/"),
+            ("http://127.1/", "http://127.0.0.1/"), ("http://0x7f.1:81/a", "http://127.0.0.1:81/a"),
+            ("http://2130706433", "http://127.0.0.1/"), ("http://010.0.0.1/", "http://8.0.0.1/"),
+            ("http://１２７.1/", "http://127.0.0.1/"), ("http://10.0.0.255/", "http://10.0.0.255/"),
+            ("http://[0:0:0:0:0:0:0:1]:80/", "http://[::1]/"),
+            ("http://[::FFFF:7F00:1]/", "http://[::ffff:127.0.0.1]/"),
+            ("http://[FE80:0::A%25eth0.1]/", "http://[fe80::a%25eth0.1]/"),
+            // Names, for curl.
+            ("http://127.0.0.256/", "http://127.0.0.256/"), ("http://1.2.3.4.5/", "http://1.2.3.4.5/"),
+            ("http://08.1/", "http://08.1/"), ("http://127.0.0.1./", "http://127.0.0.1./"),
+            ("http://h./", "http://h./"), ("http://1a/", "http://1a/"), ("http://[zz]/", "http://[zz]/"),
         ])
     func normalForm(_ text: String, _ normal: String) throws {
         #expect(try RequestURL(text).text == normal)

@@ -13,6 +13,9 @@ struct TransferURLTests {
             ("http://Example.COM/a.png", "example.com"), ("https://h:8443/", "h:8443"), ("https://h:443/", "h"),
             ("http://h:443/", "h:443"), ("http://h", "h"), ("http://u:p@h/", "h"),
             ("http://0x7f.1/", "127.0.0.1"), ("http://2130706433/", "127.0.0.1"), ("http://[::1]:80/", "[::1]"),
+            ("http://127.1/", "127.0.0.1"), ("http://[0:0::1]/", "[::1]"),
+            ("http://[::FFFF:7f00:1]:81/", "[::ffff:127.0.0.1]:81"), ("http://[fe80:0::a%25Lo]/", "[fe80::a%25lo]"),
+            ("http://H./", "h"), ("https://h.:8443/", "h:8443"), ("http://1.2.3.4.5/", "1.2.3.4.5"),
             ("HTTP://H/", "h"), ("http://h?q", "h"), ("http://h#f", "h"), ("http://h_x/", "h_x"),
         ])
     func authority(_ text: String, _ authority: String) throws {

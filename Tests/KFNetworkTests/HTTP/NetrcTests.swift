@@ -31,6 +31,17 @@ struct NetrcTests {
     }
 
     @Test(
+        "The host of a file is read as URLs are",
+        arguments: [
+            ("127.1", "127.0.0.1"), ("0:0::1", "[::1]"), ("[::1]", "[::1]"), ("fe80::1", "[fe80::1%25eth0]"),
+            ("B\u{dc}CHER.example", "xn--bcher-kva.example"),
+        ])
+    func spelling(word: String, host: String) throws {
+        #expect(try find("machine \(word) login ann password s", host: host)?.user == "ann")
+        #expect(try find("machine \(word) login ann password s", host: "other") == nil)
+    }
+
+    @Test(
         "A file without the host has no password",
         arguments: [
             "", "machine example.org login ann password s", "machine", "machine example.com account x",

@@ -25,6 +25,13 @@ struct HostPatternTests {
         ])
     func refused(text: String) { #expect(HostPattern(text) == nil) }
 
+    @Test("An address is the same in all of its spellings")
+    func addresses() {
+        #expect(HostPattern("127.1:80") == HostPattern("127.0.0.1:80"))
+        for spelling in ["::1", "0::1", "[0:0:0:0:0:0:0:1]"] { #expect(HostPattern(spelling) == HostPattern("[::1]")) }
+        #expect(HostPattern("*.1.2") != HostPattern("*.1.0.0.2"))
+    }
+
     @Test("A host in Unicode is the same as its A-labels")
     func unicode() {
         #expect(HostPattern("M\u{dc}NCHEN.de:8080") == HostPattern("xn--mnchen-3ya.de:8080"))
