@@ -95,14 +95,38 @@ extension EndToEnd {
             #expect(item.status == "stale" && server.requests.count == 2, "\(item)")
         }
 
-        @Test("A mirror that limits its requests is passed over", arguments: ["429", "503"])
-        func limitedMirror(status: String) async throws {
+        @Test("Stale images that may serve do not wait behind each other for a limit")
+        func staleList() async throws {
+            let isLimited = Mutex(false)
+            let server = try FaultServer { [png] _ in
+                isLimited.withLock { $0 }
+                    ? [.reply("429 Wait", headers: ["Retry-After: 120"])] : [.reply(body: png)]
+            }
+            let urls = (0..<20).map { server.url("/\($0).png") }
+            _ = try await prefetch(urls, "--expire", "1ms")
+            isLimited.withLock { $0 = true }
+            let (result, items) = try await prefetch(urls, "--stale-if-error", "1d")
+            #expect(result.status == 0 && items.count { $0.status == "stale" } == 20, "\(result)")
+            #expect(server.requests.count <= 28 && !result.errors.contains("waiting"), "\(result)")
+        }
+
+        @Test(
+            "A mirror that limits its requests is passed over",
+            arguments: [
+                ("429 Wait", "Retry-After: 120"), ("503 Wait", "Retry-After: 120"),
+                ("200 OK", "RateLimit: \"a\";r=0;t=120"),
+            ])
+        func limitedMirror(status: String, header: String) async throws {
             let source = try FaultServer { [png] _ in [.reply(body: png)] }
-            let mirror = try FaultServer { _ in [.reply("\(status) Wait", headers: ["Retry-After: 120"])] }
+            let mirror = try FaultServer { [png] _ in
+                [.reply(status, headers: [header, "Connection: keep-alive"], body: status == "200 OK" ? png : [])]
+            }
             let (result, items) = try await prefetch(
                 (0..<100).map { source.url("/\($0).png") }, "--mirror", "\(source.url("/"))=\(mirror.url("/"))")
             #expect(result.status == 0 && items.count { $0.status == "fetched" } == 100, "\(result.errors)")
-            #expect(source.requests.count == 100 && mirror.requests.count <= 10, "\(mirror.requests.count) requests")
+            let served = status == "200 OK" ? mirror.requests.count : 0
+            #expect(source.requests.count == 100 - served)
+            #expect(mirror.requests.count <= 10, "\(mirror.requests.count) requests")
         }
 
         @Test("A host with a quota that is used up rests until it is renewed")

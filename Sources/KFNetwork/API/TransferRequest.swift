@@ -71,8 +71,18 @@ package struct TransferRequest: Sendable {
         case end
         /// It rests and goes on. All of its rests together take at most this long; nil is five minutes, the most.
         case outwait(most: Duration?)
-        /// It ends with the refusal. While the host rests for one, it is refused when its turn comes, behind older transfers.
+        /// It ends with the refusal, and waits for no rest.
         case avoid
+
+        /// The longest rest of its host for which a transfer waits before it starts. For a longer one it is refused when its turn
+        /// comes, behind older transfers.
+        var patience: Duration {
+            switch self {
+            case .end, .outwait(most: nil): HostState.longestRest
+            case .outwait(let most?): most
+            case .avoid: .zero
+            }
+        }
     }
 
     package var options: TransferOptions {

@@ -175,7 +175,7 @@ final class TransferLoop {
         if url.origin !== latestURL?.origin { latestURL = url }
         orders += 1
         let ticket = Ticket(
-            id: start.id, order: orders, priority: start.request.priority, avoidsRests: start.request.limits == .avoid)
+            id: start.id, order: orders, priority: start.request.priority, patience: start.request.limits.patience)
         let transfer = Transfer(start, url: url, ticket: ticket, notes: notes, connections: multi.connections)
         transfers.insert(transfer)
         if let delay = start.delay, delay > .zero {

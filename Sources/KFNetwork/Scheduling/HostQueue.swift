@@ -68,8 +68,14 @@ final class HostQueue {
     /// or the host rests and the transfer does not wait for that.
     func refusal(of ticket: Ticket? = nil, now: MonotonicTime) -> TransferError? {
         if case .failed(let until) = lookup, until > now { return .resolve(host: name, isRemembered: true) }
-        let rest = ticket?.avoidsRests == true && state.limitedUntil > now ? now.span(to: state.limitedUntil) : nil
-        return (state.refusal(now: now) ?? rest).map { .circuitOpen(host: name, left: $0) }
+        if let left = state.refusal(now: now) { return .circuitOpen(host: name, left: left) }
+        guard let ticket, rests(tooLongFor: ticket, now: now) else { return nil }
+        return .circuitOpen(host: name, left: now.span(to: state.rest))
+    }
+
+    /// Whether the host rests for longer than the transfer waits.
+    func rests(tooLongFor ticket: Ticket, now: MonotonicTime) -> Bool {
+        state.rest > now && state.rest > now + ticket.patience
     }
 
     var isBusy: Bool { waiting > 0 || active > 0 }
@@ -175,8 +181,8 @@ final class Ticket {
     /// The transfer's age; lower is older. It is kept over redirects, so that each hop does not queue behind newer
     /// transfers.
     let order: UInt64
-    /// Whether the transfer is refused while its host rests.
-    let avoidsRests: Bool
+    /// The longest rest of its host for which the transfer waits; it is refused for a longer one.
+    let patience: Duration
     @exclusivity(unchecked) private(set) var priority: Float
     /// The stamp of the valid entry in the queue; entries with another stamp are void.
     @exclusivity(unchecked) private(set) var stamp = 0
@@ -192,9 +198,9 @@ final class Ticket {
     /// The change of the host's rate by the last start, which `Scheduler.refuse` reverts.
     @exclusivity(unchecked) var reservation: (before: MonotonicTime, after: MonotonicTime)?
 
-    init(id: UInt64, order: UInt64, priority: Float, avoidsRests: Bool = false) {
+    init(id: UInt64, order: UInt64, priority: Float, patience: Duration = HostState.longestRest) {
         self.id = id
-        self.avoidsRests = avoidsRests
+        self.patience = patience
         self.order = order
         self.priority = priority.isNaN ? 0 : priority
     }

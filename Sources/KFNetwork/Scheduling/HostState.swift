@@ -38,8 +38,10 @@ struct HostState {
     private(set) var hasAnswered = false
     private var circuit = Circuit.closed(weight: 0)
     private var failures = 0
-    /// The end of the rest that the host has asked for, or that the engine gives it.
+    /// The end of the rest for a limit of the host: a refusal, or a quota that is used up.
     private(set) var rest = MonotonicTime.distantPast
+    /// The end of the rest in which the engine observes the host.
+    private var observed = MonotonicTime.distantPast
     /// The earliest time of the next start, from the rates.
     private(set) var next = MonotonicTime.distantPast
     private var pace: Pace?
@@ -59,11 +61,8 @@ struct HostState {
         circuitSpan = limits.circuitSpan
     }
 
-    /// The end of the rest of a host that refuses requests for a limit; any earlier time for another host.
-    var limitedUntil: MonotonicTime { limitedSince == .distantFuture ? .distantPast : rest }
-
     /// The earliest time of the next start.
-    var earliest: MonotonicTime { max(rest, next) }
+    var earliest: MonotonicTime { max(rest, observed, next) }
 
     /// Whether the host gets more places when it begins to answer.
     var isGrowing: Bool { places < mostPlaces || !hasAnswered }
@@ -117,8 +116,7 @@ struct HostState {
         return true
     }
 
-    /// Gives the host a rest of the engine's own.
-    mutating func rest(until end: MonotonicTime) { rest = max(rest, end) }
+    mutating func observe(until end: MonotonicTime) { observed = max(observed, end) }
 
     /// Notes that the host has begun to send an image: it gets another place.
     mutating func begins() {

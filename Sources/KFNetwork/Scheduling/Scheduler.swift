@@ -112,7 +112,7 @@ struct Scheduler {
             let host = listed.host
             // The transfer that put a resting host on the list may be gone, or behind another one.
             guard let first = host.first, first.priority == listed.priority,
-                host.state.limitedUntil <= now || host.refusal(of: first, now: now) != nil
+                host.state.rest <= now || host.refusal(of: first, now: now) != nil
             else {
                 list(host, now: now)
                 continue
@@ -227,7 +227,7 @@ struct Scheduler {
     mutating func observe(_ host: HostQueue, now: MonotonicTime) {
         guard !host.isObserved else { return }
         host.isObserved = true
-        host.state.rest(until: now.advanced(nanoseconds: Self.observation))
+        host.state.observe(until: now.advanced(nanoseconds: Self.observation))
         list(host, now: now)
     }
 
@@ -312,7 +312,7 @@ struct Scheduler {
         case .none: list(host, now: now)
         case .ready(let priority): if host.first?.priority != priority { list(host, now: now) }
         case .sleeping:
-            if host.first?.avoidsRests == true, host.state.limitedUntil > now { list(host, now: now) }
+            if let first = host.first, host.rests(tooLongFor: first, now: now) { list(host, now: now) }
         case .starved: break
         }
     }
@@ -329,7 +329,7 @@ struct Scheduler {
         case .full: return
         case .now: break
         case .refused: isUnproven = false
-        case .at where first.avoidsRests && host.state.limitedUntil > now: isUnproven = false
+        case .at where host.rests(tooLongFor: first, now: now): isUnproven = false
         case .at(let start): time = start
         }
         let entry = Listed(

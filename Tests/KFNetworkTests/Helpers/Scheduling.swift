@@ -31,10 +31,10 @@ extension Scheduler {
 }
 
 func enqueue(
-    _ id: UInt64, at host: String, _ scheduler: inout Scheduler, priority: Float = 0.5, avoidsRests: Bool = false,
-    now: MonotonicTime = schedulerStart
+    _ id: UInt64, at host: String, _ scheduler: inout Scheduler, priority: Float = 0.5,
+    patience: Duration = HostState.longestRest, now: MonotonicTime = schedulerStart
 ) -> (Ticket, HostQueue) {
-    let ticket = Ticket(id: id, order: id, priority: priority, avoidsRests: avoidsRests)
+    let ticket = Ticket(id: id, order: id, priority: priority, patience: patience)
     return (ticket, scheduler.enqueue(ticket, at: Origin(scheme: "http", host: host, port: 80), now: now))
 }
 

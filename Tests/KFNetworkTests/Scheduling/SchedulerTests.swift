@@ -38,15 +38,38 @@ struct SchedulerTests {
         let (first, host) = enqueue(1, at: "1.1.1.1", &scheduler)
         #expect(drain(&scheduler, at: start) == [1])
         scheduler.finish(first, of: host, .limited(.seconds(30)), abandonedLookup: false, now: start)
-        let (cancelled, _) = enqueue(2, at: "1.1.1.1", &scheduler, avoidsRests: true)
+        let (cancelled, _) = enqueue(2, at: "1.1.1.1", &scheduler, patience: .zero)
         _ = enqueue(3, at: "1.1.1.1", &scheduler)
         scheduler.withdraw(cancelled, from: host)
         let later = start + .seconds(1)
         #expect(drain(&scheduler, at: later) == [])
-        let (urgent, _) = enqueue(4, at: "1.1.1.1", &scheduler, priority: 0.9, avoidsRests: true, now: later)
+        let (urgent, _) = enqueue(4, at: "1.1.1.1", &scheduler, priority: 0.9, patience: .zero, now: later)
         #expect(drain(&scheduler, at: later) == [4])
         #expect(host.refusal(of: urgent, now: later) == .circuitOpen(host: "1.1.1.1", left: .seconds(29)))
         scheduler.refuse(urgent, of: host, now: later)
+        #expect(drain(&scheduler, at: start + .seconds(30)) == [3])
+    }
+
+    @Test(
+        "A quota that is used up, or an answer after a refusal, leaves a rest to avoid",
+        arguments: [
+            [.answered(RequestQuota(left: 0, end: schedulerStart + .seconds(30)))],
+            [.limited(.seconds(30)), .answered()],
+        ] as [[HostOutcome]])
+    func avoidingAnswers(outcomes: [HostOutcome]) {
+        var scheduler = Scheduler.make()
+        scheduler.warmUp("1.1.1.1")
+        let (tickets, host) = enqueue(2, of: "1.1.1.1", &scheduler)
+        #expect(drain(&scheduler, at: start) == [1, 2])
+        for (ticket, outcome) in zip(tickets, outcomes) {
+            scheduler.finish(ticket, of: host, outcome, abandonedLookup: false, now: start)
+        }
+        _ = enqueue(3, at: "1.1.1.1", &scheduler, patience: .seconds(31))
+        #expect(drain(&scheduler, at: start) == [])
+        let (hasty, _) = enqueue(4, at: "1.1.1.1", &scheduler, priority: 0.9, patience: .seconds(5))
+        #expect(drain(&scheduler, at: start) == [4])
+        #expect(host.refusal(of: hasty, now: start) == .circuitOpen(host: "1.1.1.1", left: .seconds(30)))
+        scheduler.refuse(hasty, of: host, now: start)
         #expect(drain(&scheduler, at: start + .seconds(30)) == [3])
     }
 
