@@ -78,8 +78,10 @@ extension EndToEnd {
         func tooLong(status: String, options: [String]) async throws {
             let seconds = options.isEmpty ? 3600 : 20
             let server = try FaultServer { _ in [.reply("\(status) Wait", headers: ["Retry-After: \(seconds)"])] }
-            let item = try await kf.run(["fetch", "--json", server.url("/a.png")] + options).item()
+            let result = try await kf.run(["fetch", "--json", server.url("/a.png")] + options)
+            let item = try result.item()
             #expect(item.httpStatus == Int(status) && item.attempts == 1 && server.requests.count == 1, "\(item)")
+            #expect(!result.errors.contains("waiting"), "\(result)")
         }
 
         @Test("A stale image that may serve does not wait long for a limit")
@@ -151,6 +153,16 @@ extension EndToEnd {
             let result = try await kf.run(["fetch", server.url("/a.png"), server.url("/b.png")] + options)
             let said = options.isEmpty ? ["kf: waiting 3 s for 127.0.0.1:\(server.port), as it asked"] : []
             #expect(result.status == 0 && result.errorLines.filter { $0.contains("waiting") } == said, "\(result)")
+        }
+
+        @Test("The wait is told of the image that waits, and not of one that fails")
+        func laterWait() async throws {
+            let busy = [FaultStep.reply("429 Wait", headers: ["Retry-After: 3"])]
+            let server = try FaultServer.answering(first: busy) { [png] _ in [.reply(body: png)] }
+            let urls = ["/a.png", "/b.png"].map { server.url($0) }
+            let result = try await kf.run(["fetch", "-j", "1", "--max-time", "2s", "--json"] + urls)
+            #expect(try result.items().map(\.status) == ["failed", "fetched"], "\(result)")
+            #expect(result.errorLines.count { $0.contains("kf: waiting") } == 1, "\(result)")
         }
 
         @Test("Four processes share a limited host without losing an image")

@@ -378,7 +378,7 @@ struct RetrievalSettings: Sendable {
         downloader.ratesByHost = rates.hosts
         downloader.bytesPerSecond = limitRate
         downloader.failuresToOpenCircuit = 10
-        downloader.onHostRest = { waits.tell($0, $1) }
+        downloader.onHostRest = { waits.tell($0, $1, isAwaited: $2) }
         let manager = KingfisherManager(cache: cache(common), downloader: ImageDownloader(downloader))
         Session.current.keep(manager)
         return manager

@@ -4,8 +4,8 @@ import Synchronization
 /// The waits of a run, for its progress, and the messages about waits: all of them and retries with `-v`, and otherwise one
 /// for each host with a long wait.
 final class WaitReport: Sendable {
-    /// The time until which each host rests, as far as it was told.
-    private let rests = Mutex<[String: ContinuousClock.Instant]>([:])
+    /// The time until which each host rests, as far as it was told, and whether an image waits for that.
+    private let rests = Mutex<[String: (end: ContinuousClock.Instant, isAwaited: Bool)]>([:])
     private let told = Mutex<Set<String>>([])
     private let printsAll: Bool
     private let printsLong: Bool
@@ -14,9 +14,12 @@ final class WaitReport: Sendable {
 
     convenience init(_ common: CommonSettings) { self.init(all: common.verbose, long: !common.quiet) }
 
-    /// The host that gets no requests for the longest, and that time in seconds; nil when there is none.
+    /// The host whose rest is awaited the longest, and that time in seconds; nil when there is none.
     var longest: (host: String, seconds: Int)? {
-        guard let (host, end) = rests.withLock({ $0.max { $0.value < $1.value } }), end > .now else { return nil }
+        let awaited = rests.withLock { rests in
+            rests.filter(\.value.isAwaited).max { $0.value.end < $1.value.end }
+        }
+        guard let (host, (end, _)) = awaited, end > .now else { return nil }
         return (host, Int(clamping: (ContinuousClock.now.duration(to: end) / .seconds(1)).rounded(.up)))
     }
 
@@ -27,28 +30,29 @@ final class WaitReport: Sendable {
                 + "(retry \(context.retriedCount + 1) of \(count))")
     }
 
-    /// Tells that a host gets no requests for a while. Several transfers to it may be refused for the same reason.
-    func tell(_ host: String, _ rest: HostRest) {
-        let end = ContinuousClock.now + rest.span
-        let isKnown = rests.withLock { rests in
-            if let known = rests[host], known + .seconds(1) >= end { return true }
-            rests[host] = end
-            return false
-        }
-        if isKnown { return }
+    /// Tells that a host gets no requests for a while, or that images wait for a rest that was told. Several transfers to it
+    /// may be refused for the same reason.
+    func tell(_ host: String, _ rest: HostRest, isAwaited: Bool) {
         let (reason, request): (String, String?) =
             switch rest {
             case .retryAfter: ("Retry-After", "as it asked")
             case .limited: ("too many requests", "which refuses more requests")
             case .quota: ("RateLimit", "as it asked")
-            // Its images fail, and none waits.
+            // Its images fail, or are set aside.
             case .circuitOpen(let failures, _): ("circuit open after \(failures) failures in a row", nil)
             }
-        let (name, span) = (Terminal.visible(host), Self.text(rest.span))
+        let now = ContinuousClock.now
+        let (left, isNew) = rests.withLock { rests in
+            let known = rests[host] ?? (now, false)
+            let end = isAwaited ? known.end : max(known.end, now + rest.span)
+            rests[host] = (end, isAwaited || request == nil || known.isAwaited && known.end > now)
+            return (now.duration(to: end), known.end + .seconds(1) < end)
+        }
+        let name = Terminal.visible(host)
         if printsAll {
-            Terminal.printError("kf: \(name): no requests for \(span) (\(reason))")
-        } else if printsLong, let request, rest.span > .seconds(2), told.withLock({ $0.insert(host).inserted }) {
-            Terminal.printError("kf: waiting \(span) for \(name), \(request)")
+            if isNew { Terminal.printError("kf: \(name): no requests for \(Self.text(rest.span)) (\(reason))") }
+        } else if printsLong, isAwaited, let request, left > .seconds(2), told.withLock({ $0.insert(host).inserted }) {
+            Terminal.printError("kf: waiting \(Self.text(left)) for \(name), \(request)")
         }
     }
 

@@ -155,8 +155,9 @@ package struct EngineConfiguration: Sendable {
     /// `.circuitOpen` without a request, for `circuitSpan`.
     package var failuresToOpenCircuit = 0
     package var circuitSpan = Duration.seconds(60)
-    /// Called with the hosts that get no requests for a while. Called on the I/O thread; must not block.
-    package var onHostRest: (@Sendable ([(host: String, rest: HostRest)]) -> Void)?
+    /// Called with the hosts that get no requests for a while, and again when the first transfer waits for that. Called on the
+    /// I/O thread; must not block.
+    package var onHostRest: (@Sendable ([(host: String, rest: HostRest, isAwaited: Bool)]) -> Void)?
     /// The greatest rate at which bodies arrive, in bytes per second over all transfers; nil is unlimited.
     package var bytesPerSecond: Int64?
     /// The greatest number of resolver threads. Threads that outlive their timed-out transfer, waiting for a dead name

@@ -12,8 +12,8 @@ final class LoopNotes {
     @exclusivity(unchecked) var begun: [UInt64] = []
     /// Transfers with a question for a hook.
     @exclusivity(unchecked) var asking: [(transfer: UInt64, question: Question)] = []
-    /// The hosts that began a rest in this turn.
-    @exclusivity(unchecked) var hostRests: [(host: String, rest: HostRest)] = []
+    /// The hosts that began a rest in this turn, and those for whose rest a transfer waits now.
+    @exclusivity(unchecked) var hostRests: [(host: String, rest: HostRest, isAwaited: Bool)] = []
     /// A lower bound of all running transfers' deadlines. A transfer whose deadline becomes earlier lowers it. Progress
     /// only makes deadlines later, and does not change it.
     @exclusivity(unchecked) var nextDeadline = MonotonicTime.distantFuture

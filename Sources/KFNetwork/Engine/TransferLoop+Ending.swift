@@ -93,7 +93,11 @@ extension TransferLoop {
         let isLookingUp = abandoned && !transfer.exchange.hasResolved
         let rest = scheduler.finish(
             transfer.ticket, of: host, meaning, abandonedLookup: isLookingUp, now: notes.now)
-        if let rest { notes.hostRests.append((host.name, rest)) }
+        if let rest {
+            host.unawaited = rest
+            notes.hostRests.append((host.name, rest, isAwaited: false))
+            if let first = host.first { awaits(host, first) }
+        }
         switch transfer.leaveConnection() {
         case true?: scheduler.observe(host, now: notes.now)
         case false?: host.sendsExcess = true

@@ -32,7 +32,15 @@ extension TransferLoop {
         else { return false }
         transfer.request.gate?.leave()
         rests.insert(transfer.ticket.id, until: notes.now + span)
+        awaits(host, transfer.ticket)
         return true
+    }
+
+    /// Notes that a transfer waits for its host's rest, if it does, for the first of them to be told.
+    func awaits(_ host: HostQueue, _ ticket: Ticket) {
+        guard let rest = host.unawaited, !host.rests(tooLongFor: ticket, now: notes.now) else { return }
+        host.unawaited = nil
+        if host.state.rest > notes.now { notes.hostRests.append((host.name, rest, isAwaited: true)) }
     }
 
     /// Tells of the hosts that get no requests for a while.

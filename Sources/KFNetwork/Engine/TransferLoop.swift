@@ -186,7 +186,9 @@ final class TransferLoop {
     }
 
     func enqueue(_ transfer: Transfer) {
-        transfer.host = scheduler.enqueue(transfer.ticket, at: transfer.hop.url.origin, now: notes.now)
+        let host = scheduler.enqueue(transfer.ticket, at: transfer.hop.url.origin, now: notes.now)
+        transfer.host = host
+        if host.unawaited != nil { awaits(host, transfer.ticket) }
     }
 
     /// Records the end of a transfer for its receiver.

@@ -32,6 +32,8 @@ final class HostQueue {
     /// The DNS cache that has the host's name; nil until `Shares` chooses one.
     @exclusivity(unchecked) var names: Share?
     @exclusivity(unchecked) var state: HostState
+    /// The present rest, if no transfer waits for its end yet.
+    @exclusivity(unchecked) var unawaited: HostRest?
     /// The number of the host's last start, so that hosts of equal priority take turns.
     @exclusivity(unchecked) var turn: UInt64 = 0
     @exclusivity(unchecked) var listing = Listing.none

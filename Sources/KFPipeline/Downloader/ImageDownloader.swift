@@ -31,8 +31,9 @@ public final class ImageDownloader: Sendable {
         public var failuresToOpenCircuit = 0
         /// The time that a circuit stays open. Then one request decides whether it closes. The default is 60 s.
         public var circuitSpan = Duration.seconds(60)
-        /// Called when a host gets no requests for a while, on a worker's thread.
-        package var onHostRest: (@Sendable (_ host: String, HostRest) -> Void)?
+        /// Called when a host gets no requests for a while, and again when the first transfer waits for that, on a worker's
+        /// thread.
+        package var onHostRest: (@Sendable (_ host: String, HostRest, _ isAwaited: Bool) -> Void)?
 
         /// Creates the defaults: 64 transfers, 8 per host, no limit on the rate, no circuit breakers.
         public init() {}
@@ -59,7 +60,7 @@ public final class ImageDownloader: Sendable {
         if let tell = configuration.onHostRest {
             // It prints.
             engine.onHostRest = { rests in
-                StoreWorkers.blocking.submit { for (host, rest) in rests { tell(host, rest) } }
+                StoreWorkers.blocking.submit { for rest in rests { tell(rest.host, rest.rest, rest.isAwaited) } }
             }
         }
         self.init(configuration, transport: TransferEngine(configuration: engine))
