@@ -127,6 +127,11 @@ import Testing
         for wrong in [["--on-failure", file], ["--on-failure", "missing.png", "-P", "out"]] {
             #expect(try await kf.run(["fetch", urls[1]] + wrong).status == 2)
         }
+        // The good image is cached by now.
+        let options = ["--on-failure", "missing.png", "-P", "none", "--create-dirs"]
+        let early = try await kf.run(["fetch", urls[0], urls[1]] + options)
+        #expect(early.status == 2 && early.output.isEmpty, "\(early)")
+        #expect(!FileManager.default.fileExists(atPath: kf.home.path("none/good.png").path))
     }
 
     @Test("All downloads together keep to a rate", arguments: [1, 24])

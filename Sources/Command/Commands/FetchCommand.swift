@@ -47,17 +47,24 @@ struct FetchCommand: Sendable {
     func run() -> ExitStatus {
         let waits = WaitReport(common)
         let manager = settings.manager(common, waits)
-        guard settings.lacksOverlays else { return run(manager, waits, nil) }
+        guard settings.lacksOverlays || settings.onFailure != nil else { return run(manager, waits, nil, []) }
         let interrupts = Interrupts(patience: Self.patience, preparing: manager)
         var command = self
         command.settings = settings.withOverlays(manager)
-        return command.run(manager, waits, interrupts)
+        // A stand-in that cannot be had ends the run before anything is written.
+        guard let standIns = settings.standIns(manager, interrupts, common) else {
+            _ = settings.close(manager, nil, nil, common, isCut: true)
+            return .usage
+        }
+        return command.run(manager, waits, interrupts, standIns)
     }
 
     /// The time in which a run ends after a signal, whatever holds it up: a partial download is kept for the next run.
     private static let patience = DispatchTimeInterval.milliseconds(900)
 
-    private func run(_ manager: KingfisherManager, _ waits: WaitReport, _ prepared: Interrupts?) -> ExitStatus {
+    private func run(
+        _ manager: KingfisherManager, _ waits: WaitReport, _ prepared: Interrupts?, _ standIns: [RetrieveImageResult]
+    ) -> ExitStatus {
         let start = ContinuousClock.now
         var status = ExitStatus.success
         var counts = PrefetchProgress()
@@ -85,10 +92,6 @@ struct FetchCommand: Sendable {
                 figures.size = count > 1 ? nil : 0
             }
             let interrupts = prepared ?? Interrupts(patience: Self.patience, preparing: manager)
-            guard let standIns = settings.standIns(manager, interrupts, common) else {
-                _ = settings.close(manager, bar, nil, common, isCut: true)
-                return .usage
-            }
             let prefetcher = prefetcher(
                 manager, bar, FetchExporter(self, manager.cache, standIns), elapsed: start.duration(to: .now))
             interrupts.handle(

@@ -26,7 +26,7 @@ struct RetrievalSettings: Sendable {
     /// The lock that the images must match.
     let lock: LockedRun?
     /// The image to write in place of one that failed.
-    private let onFailure: String?
+    let onFailure: String?
     private let allowsFailures: Bool
     let isReadOnly: Bool
     /// The bits of the hash in which duplicates may differ; nil if they are equal, or kept. The rows have the hash then.
