@@ -46,6 +46,16 @@ extension EndToEnd {
             let requests = try await server.requests().count
             let prefetch = try await kf.run(["prefetch", "--read-only"], input: list)
             #expect(prefetch.status == 3 && prefetch.errors.contains("reading only"), "\(prefetch)")
+            // A result that cannot be stored is missing, unless it is written elsewhere.
+            let cached = Data("\(server.url("png/rgb.png"))\n".utf8)
+            for (options, status) in [([], 3), (["-P", "out", "--create-dirs"], 0)] as [([String], Int32)] {
+                let processed = ["prefetch", "-", "--read-only", "-p", "resize:8x8"] + options
+                let run = try await kf.run(processed + ["--json"], input: cached)
+                #expect(run.status == status, "\(run)")
+                #expect(try run.objects().first?["status"] as? String == (status == 0 ? "derived" : "failed"), "\(run)")
+                let dry = try await kf.run(processed + ["--dry-run"], input: cached)
+                #expect(dry.output.hasPrefix(status == 0 ? "hit\t" : "missing\t"), "\(dry)")
+            }
             #expect(try await server.requests().count == requests)
             #expect(try contents() == before)
         }

@@ -127,9 +127,10 @@ extension EndToEnd {
             let asked = server.requests.count
             let dry = try await prefetch("--read-only", "--dry-run", "--json")
             #expect(try dry.objects().map { $0["next"] as? String } == ["request", "request", nil], "\(dry)")
-            let run = try await prefetch("--read-only", "--json")
+            let run = try await prefetch("--read-only", "--json", "-P", "out", "--create-dirs")
             #expect(try run.items().map(\.status) == ["derived", "derived"], "\(run)")
             #expect(server.requests.count == asked + 1)
+            #expect(try await prefetch("--read-only").status == 3)
         }
 
         @Test(

@@ -341,8 +341,3 @@ private final class FetchExporter: PrefetchExporter {
 
     func finish(isWhole: Bool) {}
 }
-
-extension RetrieveImageResult {
-    /// Whether the image is not stored, although nothing failed. Unless it is written elsewhere, its fetch was of no use.
-    fileprivate var isOfNoUse: Bool { cachedPath == nil && storing.diskError == nil }
-}

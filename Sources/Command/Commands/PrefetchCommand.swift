@@ -96,8 +96,10 @@ struct PrefetchCommand: Sendable {
             return .someFailed
         }
         if isDryRun {
+            let onlyStores = if case .cache = destination { true } else { false }
             return PrefetchDryRunCommand(
-                common: common, settings: settings, checks: checks, exporter: destination.exporter, place: place
+                common: common, settings: settings, checks: checks, exporter: destination.exporter,
+                keepsResults: !onlyStores || !settings.isReadOnly, place: place
             ).run(lists)
         }
         let waits = WaitReport(common)

@@ -8,6 +8,8 @@ struct PrefetchDryRunCommand: Sendable {
     let checks: Bool
     /// The exporter whose copies the run would prune.
     let exporter: ImageExporter?
+    /// Whether the run would keep what it makes.
+    let keepsResults: Bool
     /// Returns the text that names the line of an item.
     let place: @Sendable (PrefetchItem) -> String
 
@@ -20,7 +22,7 @@ struct PrefetchDryRunCommand: Sendable {
             if settings.isReadOnly, options.overlayProblem == nil { options.onlyFromCache = true }
             return options
         }
-        let run = PrefetchDryRun(manager: manager, forms: forms, lock: settings.lock)
+        let run = PrefetchDryRun(manager: manager, forms: forms, lock: settings.lock, keepsResults: keepsResults)
         let start = ContinuousClock.now
         var (counts, status) = Blocking.wait { await look(run, lists) }
         let isWhole = status == .success && !Terminal.isClosed

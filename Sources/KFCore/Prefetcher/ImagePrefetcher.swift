@@ -258,6 +258,10 @@ public final class ImagePrefetcher: Sendable {
         }
         /// Ends an item in flight. It is exported first if requested, unless it is retried, and exported then.
         func land(_ outcome: consuming PrefetchOutcome) {
+            // An image that was made, cannot be stored and is not exported is missing like any other.
+            if let obstacle = run.obstacle, configuration.exporter == nil, outcome.isOfNoUse {
+                outcome = PrefetchOutcome(item: outcome.item, ending: .failed(obstacle), attempts: outcome.attempts)
+            }
             if configuration.exporter != nil, !run.postpones(outcome), !run.setsAside(outcome) {
                 if sieve == nil { return export([outcome]) }
                 WorkerPool.exporting.submit { [outcome] in

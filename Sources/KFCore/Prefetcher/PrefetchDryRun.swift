@@ -75,11 +75,14 @@ package struct PrefetchDryRun: Sendable {
     private let manager: KingfisherManager
     private let forms: [OptionsBox]
     private let lock: LockedRun?
+    private let keepsResults: Bool
 
     /// Creates a run. `forms` are the options of each image that would be made of a source, at least one. What the cache has
-    /// counts only if it is as the lock says.
-    package init(manager: KingfisherManager, forms: [KingfisherOptions], lock: LockedRun? = nil) {
-        (self.manager, self.lock) = (manager, lock)
+    /// counts only if it is as the lock says. Without `keepsResults`, what would be made of a cached original is missing.
+    package init(
+        manager: KingfisherManager, forms: [KingfisherOptions], lock: LockedRun? = nil, keepsResults: Bool = true
+    ) {
+        (self.manager, self.lock, self.keepsResults) = (manager, lock, keepsResults)
         self.forms = forms.map { form in
             var form = form
             // A prefetcher revalidates stale images as part of its run.
@@ -115,12 +118,12 @@ package struct PrefetchDryRun: Sendable {
 
     private func look(at wishes: [PrefetchWish]) async throws(KingfisherError) -> [[Form]] {
         let seen = try await wishes.cache?.look(for: wishes.flatMap { $0.retrievals }).images
-        return try await manager.cache.blocking.run { [manager] () throws(KingfisherError) in
+        return try await manager.cache.blocking.run { [manager, keepsResults] () throws(KingfisherError) in
             var index = -1
             return try wishes.map { wish throws(KingfisherError) in
                 try wish.retrievals.map { retrieval throws(KingfisherError) in
                     index += 1
-                    guard let seen else { return Form(try manager.explain(retrieval)) }
+                    guard let seen else { return Form(try manager.explain(retrieval), keepsResults) }
                     switch seen[index] {
                     case .fresh(let file) where retrieval.answersFresh:
                         let refusal = retrieval.refusal(of: file.entry.originalMeasures)
@@ -131,7 +134,7 @@ package struct PrefetchDryRun: Sendable {
                         let refusal = PrefetchWish.refusal(
                             of: wish.retrievals, seen[index...index], now: manager.cache.now)
                         return Form(next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .request)
-                    default: return Form(try manager.explain(retrieval))
+                    default: return Form(try manager.explain(retrieval), keepsResults)
                     }
                 }
             }
@@ -140,8 +143,9 @@ package struct PrefetchDryRun: Sendable {
 }
 
 extension PrefetchDryRun.Form {
-    fileprivate init(_ explanation: CacheExplanation) {
-        next = explanation.plan.step
+    fileprivate init(_ explanation: CacheExplanation, _ keepsResults: Bool) {
+        let step = explanation.plan.step
+        next = step == .derive && !keepsResults ? .refuse : step
         path = explanation.usable?.path
         expires = explanation.usable?.expires
     }

@@ -219,6 +219,21 @@ public struct PrefetchOutcome: Sendable {
     }
 }
 
+extension PrefetchOutcome {
+    /// Whether an image was made and is not stored, although nothing failed.
+    var isOfNoUse: Bool {
+        guard case .retrieved(let results) = ending else { return false }
+        return results.contains { result in
+            if case .success(let image) = result.image { image.isOfNoUse && !image.isDescription } else { false }
+        }
+    }
+}
+
+extension RetrieveImageResult {
+    /// Whether the image is not stored, although nothing failed. Unless it is written elsewhere, its retrieval was of no use.
+    package var isOfNoUse: Bool { cachedPath == nil && storing.diskError == nil }
+}
+
 extension PrefetchOutcome.Ending {
     /// The first error; nil if all forms succeeded.
     package var error: KingfisherError? {
