@@ -53,7 +53,9 @@ extension Transfer {
             notes.passwords.note(challenge, origin)
             if let next = hop.answering(challenge) { return .follow(next) }
             hop.digest.challenge = challenge.nonce
-        } else if method != .digest {
+        } else {
+            // Only challenges for Digest are answered.
+            if method == .digest { return .answer(.failure(error)) }
             notes.passwords.noteBasic(origin)
             if case .unknownDigest? = notes.passwords[origin], method == .any { return .answer(.failure(error)) }
             if !hop.hasSentPassword, hop.hasPassword { return .follow(hop) }

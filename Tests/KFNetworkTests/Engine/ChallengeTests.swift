@@ -98,6 +98,18 @@ struct ChallengeTests {
         #expect(server.requests.count == 2)
     }
 
+    @Test("A responder is not asked about Basic where only Digest is answered") func onlyDigest() async throws {
+        let server = try guarded("Basic")
+        let fetched = await fetch(server.url()) { request in
+            request.options.authentication = .digest
+            request.hooks.challenge = { _ in
+                Issue.record("asked")
+                return .useCredential(me)
+            }
+        }
+        #expect(fetched.refusal == 401 && server.requests.count == 1, "\(fetched.result)")
+    }
+
     @Test("A responder can trust a certificate", .enabled(if: FileServer.isInstalled))
     func trust() async throws {
         let certificates = try await TestCertificates.shared
