@@ -27,6 +27,7 @@ extension Connection {
         SELECT e.object, e.parent IS NOT NULL, e.host, e.format, e.size, e.created, t.expires, t.hits
         FROM entries e LEFT JOIN times t ON t.id = e.id WHERE e.id = ?1
         """)
+    private static let objectOfEntry = Query("SELECT object FROM entries WHERE id = ?1")
     private static let deleteEntry = Query("DELETE FROM entries WHERE id = ?1")
     private static let deleteTime = Query("DELETE FROM times WHERE id = ?1")
     private static let expiry = Query("SELECT expires, accessed FROM times WHERE id = ?1")
@@ -110,34 +111,35 @@ extension Connection {
             for (place, row) in rows.enumerated() where !taken.contains(place) {
                 unused += try removeOutdated(row.entry.key, by: objects[place].digest, replaces: false)
             }
-            try keep(objectRows, among: &unused)
         }
         for place in taken {
             let (image, object) = (images[images.startIndex + place], objectRows[place])
             let (row, old) = try self.place(for: image.put.key)
-            var freed =
-                old?.object == object
-                ? [] : try removeOutdated(image.put.key, by: objects[place].digest, replaces: old != nil)
+            if old?.object != object {
+                unused += try removeOutdated(image.put.key, by: objects[place].digest, replaces: old != nil)
+            }
             var hits: Int64 = 0
             if let old {
                 let removed = try removeEntry(row: old.row, keepsTags: old.isSame)
-                freed += removed.unused
+                unused += removed.unused
                 if old.isSame { hits = removed.hits }
             }
-            // After a killed eviction the old entry may have lacked its object, and held no reference to it.
-            try keep([object], among: &freed)
-            unused += freed
             rows[place].entry = image.put.entry(objects[place], row: row, hits: hits, now: image.time)
             try insertOnly(rows[place])
         }
+        try keep(rows, among: &unused)
         return (rows.map { $0.entry }, unused)
     }
 
-    /// Keeps objects that a new entry uses: their reference counts were too low.
-    private func keep(_ objects: [Int64], among unused: inout [UnusedObject]) throws(StorageError) {
-        for object in objects where unused.contains(where: { $0.row == object }) {
-            unused.removeAll { $0.row == object }
-            try run(Self.countOne, object)
+    /// Keeps the objects that new entries use, if no later one has replaced them. Their reference counts were too low: after a
+    /// killed eviction an old entry may have lacked its object, and held no reference to the one that now has its row.
+    private func keep(_ rows: [EntryRow], among unused: inout [UnusedObject]) throws(StorageError) {
+        if unused.isEmpty { return }
+        for row in rows where unused.contains(where: { $0.row == row.object }) {
+            let present = try first(Self.objectOfEntry, row.entry.row) { $0.int64(0) }
+            guard present == row.object else { continue }
+            unused.removeAll { $0.row == row.object }
+            try run(Self.countOne, row.object)
         }
     }
 

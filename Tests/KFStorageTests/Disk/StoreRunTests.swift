@@ -60,6 +60,19 @@ struct StoreRunTests {
         try expect(images, objects: count)
     }
 
+    @Test("Old entries without their object free no object of the run", arguments: ["ab", "ba"])
+    func withoutObject(order: String) async throws {
+        // As a killed eviction leaves them.
+        for key in ["a", "b"] { try await storage.put("old", key) }
+        try fixture.change(
+            """
+            UPDATE totals SET objects = 0, stored = 0; DELETE FROM objects
+            """)
+        let images = order.map { (key: String($0), text: $0 == "a" ? "new" : "old") }
+        for outcome in try await run(images) { #expect(try outcome.get() != nil) }
+        try expect(images, objects: 2)
+    }
+
     @Test("A failed store of a run leaves the others", arguments: ["entries", "objects", "times"], [20, 256])
     func failing(table: String, count: Int) async throws {
         let images = (0..<count).map { (key: "\($0)", text: "text \($0)") }
