@@ -95,6 +95,24 @@ extension EndToEnd {
             #expect(requests["/busy.png"] == 3 && server.requests.count == 105 + 3)
         }
 
+        @Test("A run asks for no further URL of a key that it has stored, and goes on where one fails")
+        func oneKey() async throws {
+            let picture = try FixturesDirectory.bytes("png/rgb.png")
+            let server = try FaultServer { request in
+                request.path.contains("gone")
+                    ? [.reply("404 Not Found")] : [.pause(.milliseconds(100)), .reply(body: picture)]
+            }
+            let paths = (0..<3).map { "/a.png?gone=\($0)" } + (0..<40).map { "/a.png?sig=\($0)" }
+            let run = try await kf.run(
+                ["prefetch", "-", "-j", "1", "--key-ignore", "*", "--negative-ttl", "0", "--json"],
+                input: Data(paths.map { server.url($0) }.joined(separator: "\n").utf8))
+            #expect(try run.items().map(\.status).count { $0 == "failed" } == 3, "\(run)")
+            let asked = server.requests.count { $0.path.contains("sig") }
+            // The next transfer begins before a body is stored.
+            #expect(server.requests.count == 3 + asked && asked < 20, "\(asked)")
+            #expect(try run.items().reduce(0) { $0 + ($1.attempts ?? 0) } == server.requests.count)
+        }
+
         @Test("Sources that share a key are asked apart")
         func named() async throws {
             let list =

@@ -205,16 +205,23 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     func enter() -> TransferAdmission {
         started.store(true, ordering: .relaxed)
         let admission = state.withLock { $0.claim?.enter() ?? .open }
-        if case .later = admission { started.store(false, ordering: .relaxed) }
+        switch admission {
+        case .later: started.store(false, ordering: .relaxed)
+        // Another URL of the key has been fetched since the look-up missed.
+        case .open: if let moment, let store, table.hasStored(store.key, since: moment) { return .undecided }
+        case .undecided, .ended: break
+        }
         return admission
     }
+
+    func stored() { table.end(self, stored: store?.key) }
 
     func leave() {
         started.store(false, ordering: .relaxed)
         state.withLock { $0.claim?.leave() }
     }
 
-    /// Looks for the image again, because another process may have stored it or an answer without it meanwhile. Blocks.
+    /// Looks for the image again, because it or an answer without it may have been stored meanwhile. Blocks.
     func isStillMissing() -> Bool {
         let isMissing = parts.isEmpty ? retrieval?.isMissing ?? true : parts.contains { $0.isMissing }
         state.withLock { $0.isStored = !isMissing }

@@ -110,7 +110,7 @@ final class WorkTable: Sendable {
                 }
                 return .joined
             }
-            if let moment, ends.withLock({ $0.has(key, since: moment) }) {
+            if let moment, ends.withLock({ $0.has(key.hashValue, since: moment) }) {
                 return .late(.stored)
             }
             guard waiter.waits(for: work) else { return .left }
@@ -170,15 +170,21 @@ final class WorkTable: Sendable {
         for waiter in told?.others ?? [] { tell(waiter) }
     }
 
-    /// Ends work whose answer has been stored, so that later requests start anew.
-    func end(_ work: any SharedWork) {
+    /// Ends work whose answer has been stored, so that later requests start anew. `stored` is the key of a body that is in a
+    /// cache now.
+    func end(_ work: any SharedWork, stored: EntryKey? = nil) {
         // What the work holds is released without the lock.
         _ = works.withLock { works in
             Self.place(of: work, in: &works).map { place in
-                ends.withLock { $0.note(work.key) }
+                ends.withLock { $0.note(work.key, stored) }
                 return works.remove(at: place)
             }
         }
+    }
+
+    /// Returns whether a body may have been stored under the key after this moment, by a request for any URL.
+    func hasStored(_ key: EntryKey, since moment: UInt64) -> Bool {
+        ends.withLock { $0.has(Int(truncatingIfNeeded: key.id), since: moment) }
     }
 
     /// The number of waiters for all work that has not delivered.
@@ -213,22 +219,23 @@ private struct EndedWorks {
 
     /// The number of ends so far.
     private(set) var count: UInt64 = 0
-    /// The hashes of the keys of the last ends, and of those before them.
+    /// The hashes of the last works, with the keys of what they stored, and of those before them.
     private var last: Set<Int> = []
     private var earlier: Set<Int> = []
 
-    mutating func note(_ key: WorkKey) {
+    mutating func note(_ key: WorkKey, _ stored: EntryKey?) {
         guard key.isOfSource else { return }
         if count % Self.span == 0 { (earlier, last) = (last, []) }
         last.insert(key.hashValue)
+        if let stored { last.insert(Int(truncatingIfNeeded: stored.id)) }
         count += 1
     }
 
-    /// Returns whether equal work may have ended after this moment: where that is not known any more, it may.
-    func has(_ key: WorkKey, since moment: UInt64) -> Bool {
+    /// Returns whether such work may have ended after this moment: where that is not known any more, it may.
+    func has(_ hash: Int, since moment: UInt64) -> Bool {
         guard moment < count else { return false }
         // Both sets together hold at least the ends of one span.
-        return count - moment > Self.span || last.contains(key.hashValue) || earlier.contains(key.hashValue)
+        return count - moment > Self.span || last.contains(hash) || earlier.contains(hash)
     }
 }
 
