@@ -164,7 +164,8 @@ class Recording:
             for path in [path for path in self.names if path == paths[0] or path.startswith(paths[0] + b"/")]:
                 self.names[paths[1] + path[len(paths[0]):]] = self.names.pop(path)
         kind = {"link": "link", "rename": "rename", "mkdir": "mkdir"}.get(re.sub("at2?$", "", name), "unlink")
-        self.operations.append(Operation(kind, tuple(paths)))
+        # A link or a rename is a change of this file, whatever has its names later.
+        self.operations.append(Operation(kind, (*paths, file) if kind in ("link", "rename") else tuple(paths)))
 
     # -- Cutting the power
 
@@ -177,16 +178,11 @@ class Recording:
                 last[operation.arguments[1]] = position + 1
             elif operation.kind == "change":
                 last[operation.arguments[0]] = position + 1
-            elif operation.kind in ("link", "rename"):
-                for file in self.files:
-                    if self.named_at(file, operation):
-                        last[file] = position + 1
+            elif operation.kind in ("link", "rename") and operation.arguments[2]:
+                last[operation.arguments[2]] = position + 1
             elif operation.kind == "synchronize":
                 point = max(point, last.get(operation.arguments[0], 0))
         return point
-
-    def named_at(self, file, operation):
-        return self.names.get(operation.arguments[1]) is file
 
     def cut(self, target, generator, zeroes=False):
         """Leaves in `target` what a power cut at some moment could leave. Gives back the moment.
