@@ -92,18 +92,25 @@ extension EndToEnd {
 
         @Test("The bar fits the window", arguments: [20, 40, 200] as [UInt16])
         func width(columns: UInt16) throws {
-            try list(16)
+            /// The lengths of the bars that are whole.
+            func bars(_ text: String) -> [Int] {
+                text.components(separatedBy: "\u{1b}[J").dropFirst().dropLast().filter { $0.contains("%") }.map {
+                    $0.prefix { $0 != "\r" && $0 != "\u{1b}" }.count
+                }
+            }
+            try list(40)
             let terminal = try start(["prefetch", "list.txt", "-j", "8"], columns: columns)
-            #expect(terminal.wait(for: "%"))
-            let drawn = terminal.shown.components(separatedBy: "\r\u{1b}[J").filter { $0.contains("%") }
-            #expect(!drawn.isEmpty && drawn.allSatisfy { $0.count < Int(columns) }, "\(drawn)")
+            #expect(terminal.wait { !bars($0).isEmpty })
+            let drawn = bars(terminal.shown)
+            #expect(!drawn.isEmpty && drawn.allSatisfy { $0 < Int(columns) }, "\(drawn)")
             terminal.clear()
             terminal.resize(columns: 30)
+            // A bar for the old window may be on its way.
+            #expect(terminal.wait { bars($0).last ?? 30 < 30 })
+            terminal.clear()
             #expect(terminal.finish() == 0)
-            let later = terminal.shown.components(separatedBy: "\u{1b}[J").dropFirst(3).dropLast().filter {
-                $0.contains("%")
-            }
-            #expect(later.allSatisfy { $0.prefix { $0 != "\r" && $0 != "\u{1b}" }.count < 30 }, "\(later)")
+            let later = bars(terminal.shown)
+            #expect(!later.isEmpty && later.allSatisfy { $0 < 30 }, "\(later)")
         }
 
         @Test("Two interrupts leave a clean terminal")
