@@ -115,6 +115,19 @@ struct TIFFDecodingTests {
         #expect(try ImageDecoder.decode(TIFFFile.bytes(.init(size: (1, 1), data: [1]))).metadata == nil)
     }
 
+    @Test("Directories that share their entries count for all of them")
+    func sharedEntries() throws {
+        // Cells of 12 bytes: each of the first begins with the number 4096, and each of the last has a place at byte 2.
+        let pages = 300
+        var bytes = Array("II".utf8) + [42, 0, 8, 0, 0, 0]
+        for cell in 0..<4096 + pages {
+            let next = UInt32(cell < 4096 ? 0x0003_0100 : 8 + 12 * (cell - 4095))
+            bytes += [0, 0x10] + (0..<4).map { UInt8(truncatingIfNeeded: next >> (8 * $0)) } + [1, 0, 0, 0, 0, 0]
+        }
+        let counted = try bytes.withRaw { (bytes) throws(ImagingError) in try TIFFTags(bytes).pages }
+        #expect(counted == 1 + (1 << 17) / 4096)
+    }
+
     @Test("CIE L*a*b* of D50 becomes sRGB, whose greys are neutral", arguments: [8, 16])
     func lab(bits: Int) throws {
         // White, grey, black; then the red, the green and the blue of sRGB, rounded.

@@ -4,6 +4,8 @@ struct TIFFTags {
     let isLittle: Bool
     private let isBig: Bool
     private var entries: [Int: Entry] = [:]
+    /// The number of entries that were read, also of tags that are repeated.
+    private var read = 0
     /// The offset of the next directory; 0 for none, nil when the file ends before it.
     private let next: Int?
 
@@ -46,6 +48,7 @@ struct TIFFTags {
             let entry = start + size * index
             guard let tag = number(2, entry), let type = number(2, entry + 2), let count = number(link, entry + 4)
             else { break }
+            read += 1
             let field = entry + 4 + link
             let isInside = TIFFTags.sizes[type].map { count <= link / $0 } ?? false
             // No file is so long, and a smaller place cannot make a sum overflow.
@@ -94,7 +97,7 @@ struct TIFFTags {
         var left = 1 << 17
         while let next = directory.next, next > 0, left > 0, seen.count < 65_535, seen.insert(next).inserted {
             directory = TIFFTags(bytes, isLittle: isLittle, isBig: isBig, at: next)
-            left -= directory.entries.count
+            left -= directory.read
             if directory.next != nil, (directory.value(254) ?? 0) & 5 == 0 { count += 1 }
         }
         return count
