@@ -148,6 +148,8 @@ kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, const kf_bl
         if (status != KF_OK) return status;
         written = writer->result;
     }
+    /* libwebpmux knows no bound. */
+    if (written.size > writer->buffer.limit) return no_memory(writer);
     bytes->bytes = written.bytes;
     bytes->length = written.size;
     return KF_OK;

@@ -65,6 +65,34 @@ struct AnimationEncodingTests {
         #expect(onBlack.bitmap[8, 0] == [107, 107, 107, 255])
     }
 
+    @Test("The bytes of a WebP animation are limited") func bytes() throws {
+        let frames = try (0..<24).map { index in
+            let noise = try Pictures.make(100, 100) { x, y, channel in
+                let number = ((x * 100 + y) * 3 + channel + index * 30_000) &* 0x9E37_79B9
+                return (number ^ number >> 15) &* 0x85EB_CA6B >> 13 & 255
+            }
+            return ImageFrame(bitmap: noise, delay: .milliseconds(50))
+        }
+        let image = try #require(Image(frames: frames))
+        let options = EncodeOptions(lossless: true)
+        let count = try ImageEncoder.encode(image, as: .webp, options: options).count
+        var limits = DecodeLimits()
+        for (bound, isEnough) in [(count - 1, false), (count, true)] {
+            // A writer has half of what is left.
+            limits.maxMemory = 2 * bound
+            let result = Result { () throws(ImagingError) in
+                try Allowance(limits, fileBytes: nil).run { () throws(ImagingError) in
+                    try ImageEncoder.encode(image, as: .webp, options: options)
+                }
+            }
+            switch result {
+            case .success: #expect(isEnough)
+            case .failure(.memoryLimit): #expect(!isEnough)
+            case .failure(let error): Issue.record("\(error)")
+            }
+        }
+    }
+
     @Test("Sides beyond the format's limit are refused") func sides() throws {
         let wide = Image(try Pictures.flat(16_384, 1, [1, 2, 3]))
         #expect(throws: ImagingError.self) { try ImageEncoder.encode(wide, as: .webp) }
