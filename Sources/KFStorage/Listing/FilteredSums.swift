@@ -12,11 +12,11 @@ extension Connection {
         try forEach(
             matching: filter,
             """
-            SELECT h.name, f.name, \(AgeStep.sql("e.created", now: "?14")), count(*), CAST(total(e.size) AS INTEGER),
-            count(e.parent), CAST(total(t.expires <= ?14) AS INTEGER) \(tables) GROUP BY e.host, e.format, 3
+            SELECT h.name, f.name, \(AgeStep.sql("e.created", now: "?16")), count(*), CAST(total(e.size) AS INTEGER),
+            count(e.parent), CAST(total(t.expires <= ?16) AS INTEGER) \(tables) GROUP BY e.host, e.format, 3
             """
         ) {
-            now.milliseconds.bind(to: $0, at: 14)
+            now.milliseconds.bind(to: $0, at: 16)
         } _: { row in
             let (entries, bytes) = (Int(row.count(3)), row.count(4))
             sums.totals.entries += entries

@@ -122,6 +122,18 @@ final class FilterTests: DiskSuite {
         #expect(found.ages == (try storage.ages(exactly: true)))
     }
 
+    @Test("A filter for the end of identifiers leaves ages and expiries as they are")
+    func identifierEnd() async throws {
+        let storage = try fixture.open()
+        try await storage.put("made", "http://a/1.png", identifier: "blur:2") { $0.expiration = .seconds(5) }
+        fixture.time.advance(seconds: 7200)
+        var filter = EntryFilter()
+        filter.identifierEnd = "blur:2"
+        let found = try storage.summary(of: filter)
+        #expect(found.totals.entries == 1 && found.totals.expired == 1)
+        #expect(found.ages.map(\.entries) == [0, 1, 0, 0, 0])
+    }
+
     @Test("Ages count back from now")
     func ages() async throws {
         let storage = try fixture.open()
