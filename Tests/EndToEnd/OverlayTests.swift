@@ -62,6 +62,18 @@ extension EndToEnd {
             #expect(kf.leftovers() == [])
         }
 
+        @Test("A deadline also ends the retrieval of overlays and stand-ins", arguments: ["fetch", "prefetch"])
+        func deadline(command: String) async throws {
+            let silent = try FaultServer { _ in [.hold] }
+            let sources = [command, command == "fetch" ? server.url("/a.jpg") : "list.txt", "--output-dir", "out"]
+            let (logo, image) = ("watermark:\(silent.url("/logo.png"))", silent.url("/none.png"))
+            for option in [["-p", logo], ["--on-failure", image]] {
+                let run = try await kf.run(sources + option + ["--deadline", "500ms", "--timeout", "20s"])
+                #expect(run.status == 4 && run.wall < .seconds(10), "\(run)")
+            }
+            #expect(requests(of: "/a.jpg") == 0)
+        }
+
         @Test("A failing overlay is a failure of each source that needs it")
         func fails() async throws {
             overlay.picture = nil

@@ -74,7 +74,7 @@ extension EndToEnd {
             let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 60_000)])
             let urls = (0..<40).map { server.url("jpeg/landscape-420.jpg?\($0)") }
             try write(urls)
-            let result = try await kf.run("prefetch", "list.txt", "-j", "2", "--deadline", "500ms", "--json")
+            let result = try await kf.run("prefetch", "list.txt", "-j", "2", "--deadline", "1s", "--json")
             #expect(result.status == 4 && result.errors.contains("deadline"), "\(result)")
             let kept = try result.items().filter { $0.status == "fetched" }.count
             let asked = try await server.requests()
@@ -82,7 +82,7 @@ extension EndToEnd {
             let rest = try result.items().filter { $0.status == "not_tried" && $0.error == nil && $0.attempts == 0 }
             #expect(rest.count == 40 - kept, "\(result)")
             #expect(try result.objects().last?["not_tried"] as? Int == 40 - kept, "\(result)")
-            let fetch = try await kf.run(["fetch", "-j", "2", "--deadline", "500ms"] + urls.suffix(20))
+            let fetch = try await kf.run(["fetch", "-j", "2", "--deadline", "1s"] + urls.suffix(20))
             #expect(fetch.status == 4 && fetch.outputLines.count < 20, "\(fetch)")
             let left = 20 - fetch.outputLines.count
             #expect(fetch.errors.contains("\(left) of 20 sources cancelled or not tried"), "\(fetch)")
@@ -100,7 +100,7 @@ extension EndToEnd {
             }
             try write([server.url("/a.png")])
             let result = try await kf.run(
-                "prefetch", "list.txt", "--deadline", "300ms", "--grace", "500ms", "--failures", "f",
+                "prefetch", "list.txt", "--deadline", "1s", "--grace", "500ms", "--failures", "f",
                 timeout: .seconds(20))
             #expect(result.status == 4 && result.errors.contains("0 failed, 1 cancelled, in"), "\(result)")
             #expect(try kf.text("f") == server.url("/a.png") + "\n")

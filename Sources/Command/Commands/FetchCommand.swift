@@ -49,14 +49,11 @@ struct FetchCommand: Sendable {
         let manager = settings.manager(common, waits)
         guard settings.lacksOverlays || settings.onFailure != nil else { return run(manager, waits, nil, []) }
         let interrupts = Interrupts(patience: Self.patience, preparing: manager)
-        var command = self
-        command.settings = settings.withOverlays(manager)
         // A stand-in that cannot be had ends the run before anything is written.
-        guard let standIns = settings.standIns(manager, interrupts, common) else {
-            _ = settings.close(manager, nil, nil, common, isCut: true)
-            return .usage
-        }
-        return command.run(manager, waits, interrupts, standIns)
+        guard let prepared = settings.prepared(manager, interrupts, common) else { return .usage }
+        var command = self
+        command.settings = prepared.settings
+        return command.run(manager, waits, interrupts, prepared.standIns)
     }
 
     /// The time in which a run ends after a signal, whatever holds it up: a partial download is kept for the next run.
@@ -65,7 +62,6 @@ struct FetchCommand: Sendable {
     private func run(
         _ manager: KingfisherManager, _ waits: WaitReport, _ prepared: Interrupts?, _ standIns: [RetrieveImageResult]
     ) -> ExitStatus {
-        let start = ContinuousClock.now
         var status = ExitStatus.success
         var counts = PrefetchProgress()
         var next = 0
@@ -92,8 +88,7 @@ struct FetchCommand: Sendable {
                 figures.size = count > 1 ? nil : 0
             }
             let interrupts = prepared ?? Interrupts(patience: Self.patience, preparing: manager)
-            let prefetcher = prefetcher(
-                manager, bar, FetchExporter(self, manager.cache, standIns), elapsed: start.duration(to: .now))
+            let prefetcher = prefetcher(manager, bar, FetchExporter(self, manager.cache, standIns))
             interrupts.handle(
                 first: { _ in
                     prefetcher.finishEarly()
@@ -222,10 +217,9 @@ struct FetchCommand: Sendable {
     }
 
     private func prefetcher(
-        _ manager: KingfisherManager, _ bar: ProgressBar, _ exporter: FetchExporter, elapsed: Duration
+        _ manager: KingfisherManager, _ bar: ProgressBar, _ exporter: FetchExporter
     ) -> ImagePrefetcher {
         var configuration = settings.prefetching
-        configuration.deadline = settings.deadline.map { max(.zero, $0 - elapsed) }
         // The results of items that have ended wait for those before them with open files.
         configuration.maxItemsAhead = DescriptorLimit.bound(settings.jobs * 2)
         configuration.fillsCache = false

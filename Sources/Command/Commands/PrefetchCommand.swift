@@ -105,19 +105,16 @@ struct PrefetchCommand: Sendable {
         let waits = WaitReport(common)
         let manager = settings.manager(common, waits)
         let interrupts = Interrupts(preparing: manager)
+        guard let prepared = settings.prepared(manager, interrupts, common) else { return .usage }
+        destination.exporter?.write(onFailure: prepared.standIns)
         var command = self
-        command.settings = settings.withOverlays(manager)
+        command.settings = prepared.settings
         return command.run(lists, manager, waits, interrupts)
     }
 
     private func run(
         _ lists: PrefetchLists, _ manager: KingfisherManager, _ waits: WaitReport, _ interrupts: Interrupts
     ) -> ExitStatus {
-        guard let standIns = settings.standIns(manager, interrupts, common) else {
-            _ = settings.close(manager, nil, nil, common, isCut: true)
-            return .usage
-        }
-        destination.exporter?.write(onFailure: standIns)
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.retrieved, configuration: configuration)
         let bar = ProgressBar(settings.progress, waits, uploads: { manager.cache.uploadProgress }) {

@@ -1,3 +1,4 @@
+import Dispatch
 import KFCore
 
 /// The settings that `fetch` and `prefetch` make of their processing, caching and network options.
@@ -13,7 +14,8 @@ struct RetrievalSettings: Sendable {
     private let limitRate: Int64?
     /// The bytes per second that each transfer has at least.
     private static let leastRate: Int64 = 16 << 10
-    let deadline: Duration?
+    private let deadline: Duration?
+    private let start = ContinuousClock.now
     let grace: Duration?
     let progress: ProgressBar.Style
     /// Whether progress is shown from the first moment, also that of one image.
@@ -226,7 +228,7 @@ struct RetrievalSettings: Sendable {
 
     /// The image in place of those that fail, in each form; none without `--on-failure`. Nil after a message if it cannot
     /// be had; a signal that came before ends the run with what it has. Blocks.
-    func standIns(
+    private func standIns(
         _ manager: KingfisherManager, _ interrupts: Interrupts, _ common: CommonSettings
     ) -> [RetrieveImageResult]? {
         guard let onFailure else { return [] }
@@ -252,12 +254,31 @@ struct RetrievalSettings: Sendable {
         }
         switch images {
         case .success(let images): return images
-        // Nothing is tried after the signal, so that no image is replaced.
-        case .failure where interrupts.status != nil: return []
+        // Nothing is tried after the signal or the deadline, so that no image is replaced.
+        case .failure where interrupts.status != nil || timeLeft == .zero: return []
         case .failure(let error):
             common.report(error, for: "--on-failure")
             return nil
         }
+    }
+
+    /// The time until the run's deadline; nil without one.
+    private var timeLeft: Duration? { deadline.map { max(.zero, $0 - start.duration(to: .now)) } }
+
+    /// Retrieves the overlays and stand-ins, which precede the images of a run; its deadline bounds them, too. Nil after a
+    /// message if a stand-in cannot be had: the manager is shut down then. Blocks.
+    func prepared(
+        _ manager: KingfisherManager, _ interrupts: Interrupts, _ common: CommonSettings
+    ) -> (settings: RetrievalSettings, standIns: [RetrieveImageResult])? {
+        let end = DispatchWorkItem { Interrupts.endPreparing(manager) }
+        if let timeLeft {
+            DispatchQueue.global().asyncAfter(deadline: .now() + timeLeft / .seconds(1), execute: end)
+        }
+        defer { end.cancel() }
+        let settings = withOverlays(manager)
+        if let standIns = settings.standIns(manager, interrupts, common) { return (settings, standIns) }
+        _ = settings.close(manager, nil, nil, common, isCut: true)
+        return nil
     }
 
     /// The settings that the prefetchers of both commands share.
@@ -266,7 +287,7 @@ struct RetrievalSettings: Sendable {
         configuration.maxConcurrentDownloads = jobs
         configuration.maxPerHost = maxPerHost
         configuration.lock = lock
-        configuration.deadline = deadline
+        configuration.deadline = timeLeft
         configuration.grace = grace
         return configuration
     }

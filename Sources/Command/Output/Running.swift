@@ -87,13 +87,15 @@ final class Interrupts {
 
     /// Handles the signals while a run is prepared: the first cancels what `manager` has begun, and starts nothing more.
     convenience init(patience: DispatchTimeInterval? = nil, preparing manager: KingfisherManager) {
-        self.init(patience: patience) { _ in
-            manager.downloader.drain()
-            manager.downloader.cancelAll()
-            manager.cache.endWaiting(within: .zero)
-        } second: {
+        self.init(patience: patience, first: { _ in Self.endPreparing(manager) }) {
             manager.cache.discardTemporaries()
         }
+    }
+
+    static func endPreparing(_ manager: KingfisherManager) {
+        manager.downloader.drain()
+        manager.downloader.cancelAll()
+        manager.cache.endWaiting(within: .zero)
     }
 
     /// Replaces what the signals do. A signal that has come already counts as the first one again.

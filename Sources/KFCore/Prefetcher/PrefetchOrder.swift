@@ -11,12 +11,16 @@ enum PrefetchOrder: Sendable, Equatable {
 }
 
 extension ImagePrefetcher.Configuration {
-    /// Returns a task that calls `reach` with the order after the span, unless it is cancelled before; nil without a
-    /// span.
+    /// Returns a task that calls `reach` with the order after the span, unless it is cancelled before; nil without a span,
+    /// and for one that is over: then it is called at once.
     func timer(
         _ span: Duration?, _ order: PrefetchOrder, _ reach: @escaping @Sendable (PrefetchOrder) -> Void
     ) -> Task<Void, Never>? {
         guard let span else { return nil }
+        if span <= .zero {
+            reach(order)
+            return nil
+        }
         return Task { [clock] in
             do { try await clock.sleep(for: span) } catch { return }
             reach(order)
