@@ -1,19 +1,17 @@
 /// Look-ups in the index. Each is one read transaction, and none takes a lock of the cache's own.
 extension Connection {
-    static let columns = columns(texts: "+e.url, +e.etag, +e.last_modified, +e.freshness")
+    static let columns = "\(noTexts), +e.url, +e.etag, +e.last_modified, +e.freshness"
 
     /// As expressions, for which SQLite does not consider whether an index has the column: preparing a look-up takes a
     /// sixth less.
-    private static func columns(texts: String) -> String {
+    private static let noTexts = """
+        +e.id, +e.key, +e.identifier, +e.original, +e.created, +e.ttl, +e.extending, +t.accessed, +t.expires, +t.hits,
+        +o.hash, +o.ext, +o.size, +o.mtime, +o.width, +o.height, +o.frames
         """
-        +e.id, +e.key, +e.identifier, +e.original, \(texts), +e.created, +e.ttl, +e.extending, +t.accessed, +t.expires,
-        +t.hits, +o.hash, +o.ext, +o.size, +o.mtime, +o.width, +o.height, +o.frames
-        """
-    }
+    private static let textColumns: Range<Int32> = 17..<21
 
     private static let places = "WHERE e.id BETWEEN ?1 AND ?1 + 3"
     private static let entryByPlace = entryQuery(Connection.places)
-    private static let noTexts = columns(texts: "NULL, NULL, NULL, NULL")
     private static let entryWithoutTexts = Query(entrySQL(Connection.places, columns: noTexts))
     /// The number of keys that one statement looks up. Each costs a key's look-up to prepare.
     private static let run = 16
@@ -48,13 +46,13 @@ extension Connection {
         key.id.bind(to: statement, at: 1)
         // At most one of the rows has the key, most often the first. An unusable row counts as missing.
         while try statement.step() {
-            if let entry = Self.entry(statement, ifOf: key) { return entry }
+            if let entry = Self.entry(statement, ifOf: key, withTexts) { return entry }
         }
         return nil
     }
 
-    private static func entry(_ row: Statement, ifOf key: EntryKey) -> Entry? {
-        row.equals(1, key.key) && row.equals(2, key.identifier) ? entry(row, key: key) : nil
+    private static func entry(_ row: Statement, ifOf key: EntryKey, _ withTexts: Bool) -> Entry? {
+        row.equals(1, key.key) && row.equals(2, key.identifier) ? entry(row, key, withTexts) : nil
     }
 
     /// Calls `found` with the entry of each key that has one, even if it is expired, and with the key's index. `order` has the
@@ -62,6 +60,7 @@ extension Connection {
     func entries(
         _ keys: [EntryKey], _ order: [Int], withTexts: Bool, _ found: (Int, Entry) -> Void
     ) throws(StorageError) {
+        let numbers = withTexts ? Self.textColumns.upperBound : Self.textColumns.lowerBound
         var first = 0
         // A statement of many keys costs a third less a key, once it is prepared.
         while order.count - first >= Self.run {
@@ -71,8 +70,8 @@ extension Connection {
                 keys[order[first + number]].id.bind(to: statement, at: Int32(clamping: number + 1))
             }
             while try statement.step() {
-                let index = order[first + Int(clamping: statement.int64(21))]
-                if let entry = Self.entry(statement, ifOf: keys[index]) { found(index, entry) }
+                let index = order[first + Int(clamping: statement.int64(numbers))]
+                if let entry = Self.entry(statement, ifOf: keys[index], withTexts) { found(index, entry) }
             }
             first += Self.run
         }
@@ -85,19 +84,23 @@ extension Connection {
     func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
         let original = key.source
         let first = try entry(original).map { [$0] } ?? []
-        return try first + all(Self.entriesByParent, original.id, original.key) { Self.entry($0, key: nil) }
+        return try first + all(Self.entriesByParent, original.id, original.key) { Self.entry($0) }
     }
 
     /// Reads an entry; nil if its object is not one that kf could have stored.
-    static func entry(_ row: Statement, key: EntryKey?) -> Entry? {
-        guard let object = row.object(14, pixels: pixels(row, 18)) else { return nil }
+    static func entry(_ row: Statement) -> Entry? {
+        entry(row, EntryKey(key: row.text(1), identifier: row.text(2)), true)
+    }
+
+    private static func entry(_ row: Statement, _ key: EntryKey, _ withTexts: Bool) -> Entry? {
+        guard let object = row.object(10, pixels: pixels(row, 14)) else { return nil }
         return Entry(
-            key: key ?? EntryKey(key: row.text(1), identifier: row.text(2)), row: row.int64(0), object: object,
-            original: row.digest(3), url: row.optionalText(4), etag: row.headerText(5),
-            lastModified: row.headerText(6), freshness: row.optionalText(7),
-            created: Timestamp(milliseconds: row.int64(8)), timeToLive: row.optionalInt64(9),
-            extending: extending(row.optionalInt64(10)), accessed: Timestamp(milliseconds: row.int64(11)),
-            expires: Timestamp(milliseconds: row.int64(12)), hits: row.count(13))
+            key: key, row: row.int64(0), object: object, original: row.digest(3),
+            url: withTexts ? row.optionalText(17) : nil, etag: withTexts ? row.headerText(18) : nil,
+            lastModified: withTexts ? row.headerText(19) : nil, freshness: withTexts ? row.optionalText(20) : nil,
+            created: Timestamp(milliseconds: row.int64(4)), timeToLive: row.optionalInt64(5),
+            extending: extending(row.optionalInt64(6)), accessed: Timestamp(milliseconds: row.int64(7)),
+            expires: Timestamp(milliseconds: row.int64(8)), hits: row.count(9))
     }
 
     private static func pixels(_ row: Statement, _ first: Int32) -> PixelFacts? {
@@ -168,13 +171,13 @@ extension Connection {
     /// A million entries take half the time that they would take in any other order.
     func eachEntry(matching filter: EntryFilter, _ body: (Entry) -> Void) throws(StorageError) {
         try forEach(matching: filter, Self.entrySQL(filter.condition(hasTags: try hasTags))) { row in
-            if let entry = Self.entry(row, key: nil) { body(entry) }
+            if let entry = Self.entry(row) { body(entry) }
             return true
         }
     }
 
     func entry(row: Int64) throws(StorageError) -> Entry? {
-        try first(Self.entryByRow, row) { Self.entry($0, key: nil) }
+        try first(Self.entryByRow, row) { Self.entry($0) }
     }
 
     func taggedEntry(row: Int64) throws(StorageError) -> Entry? {

@@ -199,7 +199,7 @@ extension Connection {
         do throws(StorageError) {
             try forEach(Self.wholeEntries, part.lowerBound, part.upperBound) { row throws(StorageError) in
                 let place = try rows.take(row.int64(0))
-                guard let entry = Self.entry(row, key: nil), entry.key.places.contains(place) else { return }
+                guard let entry = Self.entry(row), entry.key.places.contains(place) else { return }
                 found.append(SalvagedEntry(entry: entry, host: row.text(21), format: row.text(22)))
             }
         } catch .corruptIndex {

@@ -85,7 +85,7 @@ struct Statement {
         let count = Int(sqlite3_column_bytes(handle, column))
         guard text.utf8.count == count else { return false }
         // Without bytes there is no address.
-        guard let start = sqlite3_column_blob(handle, column) else { return true }
+        guard count > 0, let start = sqlite3_column_blob(handle, column) else { return true }
         var text = text
         return text.withUTF8 { memcmp(start, $0.baseAddress!, count) == 0 }
     }
