@@ -8,8 +8,9 @@ struct HostLines {
     /// The memory that the items may take, in bytes, and that of one beside its record.
     static let mostWeight = 64 << 20
     private static let itemWeight = 704
-    /// The number of items of one look-up, which is one query of the index.
-    private static let block = 512
+    /// The number of items of one look-up, which is one read transaction of the index. Twice as many are in the caches of the
+    /// processor no longer.
+    private static let block = 256
     /// The number of items that wait for a look-up, from which no more are read.
     private static let mostHungry = 1024
     /// The number of looked-up items over all lines; beyond it, only lines without any get some, up to the second number.
@@ -89,7 +90,7 @@ struct HostLines {
     private var openLines: Int { max(1, places.count - closed.count) }
 
     /// The number of looked-up items that a line is filled to.
-    private var target: Int { min(max(Self.mostReady / openLines, Self.readyInNeed), Self.block) }
+    private var target: Int { min(max(Self.mostReady / openLines, Self.readyInNeed), Self.mostReady / 2) }
 
     private var held: Int { ready + looking * missing / 1000 }
 

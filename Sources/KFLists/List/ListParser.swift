@@ -1,8 +1,17 @@
+import Glibc
 import KFImaging
 import KFSystem
 import KFTerms
 
 struct ListParser {
+    // A reference, because it is asked for before each line.
+    private final class OpenRecord: Sendable {
+        let facts: PrefetchItem.Facts
+        let wish: ListWish
+
+        init(_ facts: PrefetchItem.Facts, _ wish: ListWish) { (self.facts, self.wish) = (facts, wish) }
+    }
+
     private let format: ListFormat
     private let options: ListOptions
     private let path: String
@@ -11,8 +20,11 @@ struct ListParser {
     /// The header record of a csv or tsv list, as it was read.
     private var header: [UInt8] = []
     private var layout: RecordColumns?
-    /// The record whose items are being returned, with the index of the next one.
-    private var open: (facts: PrefetchItem.Facts, wish: ListWish, index: Int)?
+    /// The record whose items are being returned, and the index of the next one.
+    private var open: OpenRecord?
+    private var nextIndex = 0
+    /// The URL of the last item: neighbours in a list usually share their host.
+    private var neighbour: RequestURL?
     /// The members that the options name and no object has had.
     private(set) var absent: [MemberPath] = []
     /// The number of records, and of objects without the URL's member.
@@ -40,63 +52,73 @@ struct ListParser {
         if record.problem == nil, first == nil || format.delimiter == nil && first == UInt8(ascii: "#") { return nil }
         // Without a given format, an object is recognised by its brace: no URL begins with one.
         let isJSON = format == .jsonl || format == .lines && options.format == nil && first == UInt8(ascii: "{")
-        var facts = PrefetchItem.Facts(list: path, line: record.line, record: Array(record.bytes), header: header)
         do throws(ListProblem) {
             if let problem = record.problem { throw problem }
             records += 1
             guard isJSON || format.delimiter != nil else {
                 guard let text = try line(record.content) else { return nil }
-                facts.text = text
-                setSource(&facts, key: nil)
-                return item(facts)
+                return sourced(facts(record, text), nil, key: nil)
             }
             guard let wish = try isJSON ? object(record.content) : fields(record, delimiter) else { return nil }
-            facts.layout = layout
-            facts.siblings = wish.urls.count
-            open = (facts, wish, 0)
+            open = OpenRecord(facts(record, ""), wish)
+            nextIndex = 0
             return next()
         } catch {
+            var details = PrefetchItem.Details(header: header)
             switch error {
             case .damaged, .unusable: throw error
-            case .empty: facts.isEmpty = true
+            case .empty: details.isEmpty = true
             case .record: break
             }
             let problem = error.message
             if columns == nil, format.delimiter != nil { throw .unusable("its first record: \(problem)") }
-            facts.text = shown(record, isJSON: isJSON)
-            facts.layout = isJSON || format.delimiter != nil ? layout : nil
-            facts.source = .failure(.sourceError(reason: .invalidListRecord(detail: problem)))
-            return item(facts)
+            details.layout = isJSON || format.delimiter != nil ? layout : nil
+            details.problem = .sourceError(reason: .invalidListRecord(detail: problem))
+            return item(facts(record, shown(record, isJSON: isJSON)), details)
         }
+    }
+
+    private func facts(_ record: ListRecord, _ text: String) -> PrefetchItem.Facts {
+        var text = text
+        let isText = record.bytes.withUnsafeBufferPointer { bytes in
+            text.withUTF8 { text in
+                guard let start = text.baseAddress, let record = bytes.baseAddress else { return false }
+                return text.count + 1 == bytes.count && bytes.last == 0x0a && memcmp(start, record, text.count) == 0
+            }
+        }
+        return PrefetchItem.Facts(
+            list: path, line: record.line, text: text, record: isText ? nil : Array(record.bytes))
     }
 
     /// Returns the next item of the record that was taken last; nil if it has no more.
     mutating func next() -> PrefetchItem? {
-        guard let (facts, wish, index) = open else { return nil }
+        guard let open else { return nil }
+        let (wish, index) = (open.wish, nextIndex)
         guard index < wish.urls.count else {
-            open = nil
+            self.open = nil
             return nil
         }
-        open?.index += 1
-        var own = facts
+        nextIndex += 1
+        var own = open.facts
         own.text = wish.urls[index]
+        var details = PrefetchItem.Details(header: header, layout: layout, siblings: wish.urls.count)
         do throws(ListProblem) {
             if let problem = wish.problem { throw problem }
-            own.name = wish.name(of: index)
-            own.columns = wish.columns(of: index)
-            own.headers = wish.headers
-            if let text = wish.processor(of: index) { own.processor = try processor(text) }
+            details.name = wish.name(of: index)
+            details.columns = wish.columns(of: index)
+            details.headers = wish.headers
+            if let text = wish.processor(of: index) { details.processor = try processor(text) }
             if let text = wish.hash(of: index) {
                 guard let hash = ContentHash(text) else {
                     throw .record("'\(text.prefix(100))' is not a hash such as sha256-BASE64 or 64 hexadecimal digits")
                 }
-                own.hash = hash
+                details.hash = hash
             }
-            setSource(&own, key: wish.key(of: index))
+            return sourced(own, details, key: wish.key(of: index))
         } catch {
-            own.source = .failure(.sourceError(reason: .invalidListRecord(detail: error.message)))
+            details.problem = .sourceError(reason: .invalidListRecord(detail: error.message))
+            return item(own, details)
         }
-        return item(own)
     }
 
     /// Checks that the list was what the options say. Throws `ListProblem.unusable` if no object has the URL's member.
@@ -106,10 +128,11 @@ struct ListParser {
     }
 
     /// Makes an item, which is marked if it belongs to another shard.
-    private func item(_ facts: consuming PrefetchItem.Facts) -> PrefetchItem {
-        let isElsewhere = options.shard.map { !$0.contains(key: Self.key(facts, $0.criterion)) }
-        var item = PrefetchItem(facts)
-        item.isElsewhere = isElsewhere ?? false
+    private func item(_ facts: consuming PrefetchItem.Facts, _ details: PrefetchItem.Details?) -> PrefetchItem {
+        guard let shard = options.shard else { return PrefetchItem(facts, details) }
+        let key = facts.source.map { Self.key($0, shard.criterion) } ?? facts.text
+        var item = PrefetchItem(facts, details)
+        item.isElsewhere = !shard.contains(key: key)
         return item
     }
 
@@ -193,17 +216,34 @@ struct ListParser {
     /// its own.
     private static let longestName = 1 << 16
 
-    private func setSource(_ facts: inout PrefetchItem.Facts, key: String?) {
-        let (text, allowsLocal, base) = (facts.text, options.allowsLocal, options.baseURL)
-        // A typed `Result` of a closure costs each item 300 instructions.
-        @Sendable func parsed() -> Result<Source, KingfisherError> {
-            do { return .success(try Self.source(text, key: key, allowsLocal, base)) } catch { return .failure(error) }
+    /// Makes the item of the source that its text names.
+    private mutating func sourced(
+        _ facts: consuming PrefetchItem.Facts, _ details: consuming PrefetchItem.Details?, key: String?
+    ) -> PrefetchItem {
+        if onlyCounts, options.shard == nil {
+            let (text, allowsLocal, base) = (facts.text, options.allowsLocal, options.baseURL)
+            details = details ?? PrefetchItem.Details()
+            details?.parseSource = {
+                var neighbour: RequestURL?
+                do throws(KingfisherError) {
+                    return .success(try Self.source(text, key: key, allowsLocal, base, &neighbour))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        } else {
+            do throws(KingfisherError) {
+                facts.source = try Self.source(facts.text, key: key, options.allowsLocal, options.baseURL, &neighbour)
+            } catch {
+                details = details ?? PrefetchItem.Details()
+                details?.problem = error
+            }
         }
-        if onlyCounts, options.shard == nil { facts.parseSource = parsed } else { facts.source = parsed() }
+        return item(consume facts, consume details)
     }
 
     private static func source(
-        _ text: String, key: String?, _ allowsLocal: Bool, _ base: RequestURL?
+        _ text: String, key: String?, _ allowsLocal: Bool, _ base: RequestURL?, _ neighbour: inout RequestURL?
     ) throws(KingfisherError) -> Source {
         if text.utf8.count > longestName || key.map({ $0.utf8.count > longestName }) == true {
             let name = text.utf8.count > longestName ? "URL" : "key"
@@ -214,13 +254,16 @@ struct ListParser {
             throw .sourceError(reason: .invalidListRecord(detail: "the key has a control character"))
         }
         let key = key.map(GivenKey.cacheKey)
+        if let neighbour, let url = RequestURL(text, near: neighbour) { return .url(url, key: key) }
         if let base, let url = try base.resolving(RawText.percentEscaped(text)) { return .url(url, key: key) }
         if allowsLocal, !text.contains("://") || text.prefix(5).lowercased() == "file:" {
             let path = try LocalFileImageDataProvider.path(of: text)
             return .provider(try LocalFileImageDataProvider(path: path, cacheKey: key))
         }
         do throws(KingfisherError) {
-            return .url(try RequestURL(RawText.percentEscaped(text)), key: key)
+            let url = try RequestURL(RawText.percentEscaped(text))
+            neighbour = url
+            return .url(url, key: key)
         } catch {
             guard !allowsLocal, !RequestURL.hasScheme(text) || text.prefix(5).lowercased() == "file:" else {
                 throw error
@@ -242,13 +285,10 @@ struct ListParser {
         return processor
     }
 
-    /// Returns the text that determines the shard. An invalid record belongs to one shard too, which reports it.
-    private static func key(_ facts: PrefetchItem.Facts, _ criterion: ListShard.Criterion) -> String {
-        switch facts.source {
-        case .success(.network(let resource)) where criterion == .host: String(resource.downloadURL.hostName)
-        case .success(let source): source.cacheKey
-        case .failure: facts.text
-        }
+    /// Returns the text that determines the shard of a source. An invalid record belongs to one shard too, which reports it.
+    private static func key(_ source: Source, _ criterion: ListShard.Criterion) -> String {
+        if criterion == .host, case .network(let resource) = source { return String(resource.downloadURL.hostName) }
+        return source.cacheKey
     }
 
     /// Returns the beginning of an invalid record, or only `…` if it may contain headers, which may be secrets.

@@ -46,8 +46,8 @@ package final class PrefetchSources: PrefetchInput {
     private let state: Mutex<State>
 
     /// Creates the input. `operand` is called for the numbers one at a time, in their order, and when their turn comes.
-    /// The default `block` is one query of the index.
-    package init(_ numbers: Range<Int>, block: Int = 512, _ operand: @escaping @Sendable (Int) -> Operand) {
+    /// The default `block` is one look-up.
+    package init(_ numbers: Range<Int>, block: Int = 256, _ operand: @escaping @Sendable (Int) -> Operand) {
         first = numbers.lowerBound
         self.block = max(1, block)
         self.operand = operand
@@ -95,7 +95,13 @@ package final class PrefetchSources: PrefetchInput {
     }
 
     private func makeItem(_ number: Int, _ operand: Operand) -> PrefetchItem {
-        var item = PrefetchItem(.init(line: number, text: operand.text, source: operand.source))
+        var facts = PrefetchItem.Facts(line: number, text: operand.text)
+        var details: PrefetchItem.Details?
+        switch operand.source {
+        case .success(let source): facts.source = source
+        case .failure(let error): details = PrefetchItem.Details(problem: error)
+        }
+        var item = PrefetchItem(facts, details)
         (item.number, item.position) = (number, number - first + 1)
         return item
     }

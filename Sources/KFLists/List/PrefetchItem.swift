@@ -8,13 +8,21 @@ public struct PrefetchItem: Sendable {
         var list = ""
         let line: Int
         var text = ""
-        /// A copy, so that one waiting item does not keep the whole block in memory that was read.
-        package var record: [UInt8] = []
+        /// A copy, so that one waiting item does not keep the whole block in memory that was read. Nil if it is the text and
+        /// a line feed.
+        package var record: [UInt8]? = []
+        /// Nil if the record has an error, and of an item that is only counted.
+        var source: Source?
+    }
+
+    /// The facts that the records of plain lists have only with an error.
+    struct Details {
         var header: [UInt8] = []
         /// The columns of the record's list; nil for a line and an invalid record.
         var layout: RecordColumns?
-        var source: Result<Source, KingfisherError> = .failure(.sourceError(reason: .emptySource))
-        /// Parses the source of an item that is only counted; nil if `source` has it.
+        /// The error of an item without a source.
+        var problem = KingfisherError.sourceError(reason: .emptySource)
+        /// Parses the source of an item that is only counted.
         var parseSource: (@Sendable () -> Result<Source, KingfisherError>)?
         var headers: [(name: String, value: String)] = []
         var name: String?
@@ -25,10 +33,18 @@ public struct PrefetchItem: Sendable {
         var isEmpty = false
     }
 
+    private final class Extra: Sendable {
+        let details: Details
+
+        init(_ details: consuming Details) { self.details = details }
+    }
+
+    /// At most 120 bytes: malloc frees larger objects of other threads under a lock.
     private final class Shared: Sendable {
         let facts: Facts
+        let extra: Extra?
 
-        init(_ facts: consuming Facts) { self.facts = facts }
+        init(_ facts: consuming Facts, _ extra: Extra?) { (self.facts, self.extra) = (facts, extra) }
     }
 
     // Each property reads its own field of the object: a copy of the facts costs as much as half a look-up's key.
@@ -63,7 +79,11 @@ public struct PrefetchItem: Sendable {
     /// item.
     private var export: Export?
 
-    init(_ facts: consuming Facts) { shared = Shared(facts) }
+    init(_ facts: consuming Facts, _ details: Details? = nil) {
+        shared = Shared(facts, details.map { Extra($0) })
+    }
+
+    private var extra: Extra? { shared.extra }
 
     /// The greatest size of a record's columns in the results of all of its items, in bytes.
     private static let mostShared = 4 << 20
@@ -88,57 +108,65 @@ extension PrefetchItem {
     /// The text of the source, as written in the list.
     public var text: String { shared.facts.text }
     /// The bytes of the record, line break included; empty if it was too long to keep.
-    public var record: ArraySlice<UInt8> { shared.facts.record[...] }
+    public var record: ArraySlice<UInt8> { bytes[...] }
+    private var bytes: [UInt8] { shared.facts.record ?? Array(text.utf8) + [0x0a] }
     /// The header record with the column names, which a new list with this record needs; empty if there is none.
-    public var header: [UInt8] { shared.facts.header }
+    public var header: [UInt8] { extra?.details.header ?? [] }
     /// The source to fetch, or the error of the record.
-    public var source: Result<Source, KingfisherError> { shared.facts.parseSource?() ?? shared.facts.source }
+    public var source: Result<Source, KingfisherError> {
+        if let source = shared.facts.source { return .success(source) }
+        return extra?.details.parseSource?() ?? .failure(extra?.details.problem ?? .sourceError(reason: .emptySource))
+    }
     /// The request headers, beside those of the options.
-    public var headers: [(name: String, value: String)] { shared.facts.headers }
+    public var headers: [(name: String, value: String)] { extra?.details.headers ?? [] }
     /// The name of a copy, in place of the source's own; nil if the list gives none.
-    public var name: String? { shared.facts.name }
+    public var name: String? { extra?.details.name }
     /// The values of the columns that the template of the copies' names names.
-    public var columns: [String: String] { shared.facts.columns }
+    public var columns: [String: String] { extra?.details.columns ?? [:] }
     /// The processor that follows the options' processor; nil if the list gives none.
-    public var processor: (any ImageProcessor)? { shared.facts.processor }
+    public var processor: (any ImageProcessor)? { extra?.details.processor }
     /// The hash that the image must have; nil if the list gives none.
-    package var hash: ContentHash? { shared.facts.hash }
+    package var hash: ContentHash? { extra?.details.hash }
     /// Whether the list gives headers or a processor for this item.
-    package var hasOwnOptions: Bool { shared.facts.processor != nil || !shared.facts.headers.isEmpty }
+    package var hasOwnOptions: Bool {
+        guard let extra else { return false }
+        return extra.details.processor != nil || !extra.details.headers.isEmpty
+    }
     /// Whether the record has no source, as that of a product without a picture.
-    package var isEmpty: Bool { shared.facts.isEmpty }
+    package var isEmpty: Bool { extra?.details.isEmpty ?? false }
+    private var siblings: Int { extra?.details.siblings ?? 1 }
     /// Whether the record has several items. All of them have its line, and a list of the record has all of them.
-    public var sharesRecord: Bool { shared.facts.siblings > 1 }
+    public var sharesRecord: Bool { siblings > 1 }
 
     /// The host of the URL; nil for a provider, and for an item that is only counted.
     package var host: String? {
-        guard case .success(.network(let resource)) = shared.facts.source else { return nil }
+        guard case .network(let resource)? = shared.facts.source else { return nil }
         return resource.downloadURL.host
     }
 
     /// The size of the record, in bytes.
-    package var size: Int { shared.facts.record.count }
+    package var size: Int { shared.facts.record?.count ?? text.utf8.count + 1 }
 
     /// Returns the cache key of the image for these options and its own headers; nil if the item has no source.
     public func cacheKey(for request: RequestOptions) -> String? {
         guard case .success(let source) = source else { return nil }
-        if shared.facts.headers.isEmpty { return source.cacheKey(for: request) }
+        if headers.isEmpty { return source.cacheKey(for: request) }
         var request = request
         request.headers += headers
         return source.cacheKey(for: request)
     }
 
-    package var hasColumns: Bool { shared.facts.layout?.isOfList == true }
+    package var hasColumns: Bool { extra?.details.layout?.isOfList == true }
 
     /// The names of the columns that all records of the list have; nil for a list of lines or objects.
-    package var columnNames: [String]? { shared.facts.layout?.names }
+    package var columnNames: [String]? { extra?.details.layout?.names }
 
     /// The columns or members of the item's record in their order; nil for a line and for an invalid record. Without
     /// request headers and the user info of URLs. The values of csv and tsv are strings. Each access parses the record.
     /// A record with many URLs has only its short values here: its items together would take more than 4 MiB otherwise.
     package var recordColumns: [StrictJSON.Member]? {
-        if shared.facts.record.isEmpty { return nil }
-        let isShort = shared.facts.siblings > 1 && shared.facts.record.count * shared.facts.siblings > Self.mostShared
-        return shared.facts.layout?.values(of: shared.facts.record, onlyShort: isShort)
+        guard let layout = extra?.details.layout, case let record = bytes, !record.isEmpty else { return nil }
+        let isShort = siblings > 1 && record.count * siblings > Self.mostShared
+        return layout.values(of: record, onlyShort: isShort)
     }
 }

@@ -200,7 +200,7 @@ struct PrefetchList: ~Copyable, Sendable {
     private var parser: ListParser
     private var isAtEnd = false
     /// The maximum number of items per call: a block of short lines has a hundred thousand.
-    private static let most = 512
+    private static let most = 256
 
     /// Opens a list. `-` is standard input, whose format is lines unless the options set another. Throws
     /// `dataProviderError` (5003).
@@ -242,7 +242,7 @@ struct PrefetchList: ~Copyable, Sendable {
         return Int64(clamping: Double(bytes.position) * Double(bytes.given - pending) / Double(bytes.given))
     }
 
-    /// Returns the next items, at most 512, from at most one block of the list; empty if the block has none, nil at the
+    /// Returns the next items, at most 256, from at most one block of the list; empty if the block has none, nil at the
     /// end. Throws `dataProviderError` (5003) where the list cannot be read any further.
     mutating func next(onlyCounting: Bool = false) throws(KingfisherError) -> [PrefetchItem]? {
         guard !isAtEnd else { return nil }

@@ -21,7 +21,7 @@ struct LineSimulation {
         var isListed = false
     }
 
-    /// The seconds that reading 512 lines takes.
+    /// The seconds that reading 256 lines takes.
     private static let reading = 0.005
 
     private var run: PrefetchRun
@@ -46,7 +46,7 @@ struct LineSimulation {
         let items = try list.map { host in
             number += 1
             var item = PrefetchItem(
-                .init(line: number, source: .success(.network(try RequestURL("http://\(host)/\(number)")))))
+                .init(line: number, source: .network(try RequestURL("http://\(host)/\(number)"))))
             item.position = number
             return item
         }
@@ -67,8 +67,8 @@ struct LineSimulation {
             guard let event = next() else { break }
             time = event.time
             guard let item = event.item else {
-                let block = unread.prefix(512)
-                unread = unread.dropFirst(512)
+                let block = unread.prefix(256)
+                unread = unread.dropFirst(256)
                 reads -= 1
                 run.take(PrefetchBlock(items: Array(block), isLast: unread.isEmpty))
                 continue

@@ -62,11 +62,8 @@ struct HostLinesTests {
     private static let refused = KingfisherError.responseError(reason: .circuitOpen(host: "a", secondsLeft: 60))
 
     private func item(_ host: String, _ position: Int = 1) -> PrefetchItem {
-        var item = PrefetchItem(
-            .init(
-                line: position,
-                source: Result { () throws(KingfisherError) in .network(try RequestURL("http://\(host)/\(position)")) })
-        )
+        let url = try? RequestURL("http://\(host)/\(position)")
+        var item = PrefetchItem(.init(line: position, source: url.map { .network($0) }))
         item.position = position
         return item
     }

@@ -165,7 +165,7 @@ struct PrefetchListTests {
         let lists = try PrefetchLists(paths: [path], options: options)
         var count = 0
         while case .items(let items) = await lists.next() {
-            #expect(items.count <= 512)
+            #expect(items.count <= 256)
             count += items.count
         }
         #expect(count == 200_000)

@@ -28,6 +28,22 @@ struct RequestURLTests {
     func absolute(text: String) throws { #expect(try RequestURL("http://a/b").resolving(text) == nil) }
 
     @Test(
+        "A neighbour in the normal form is the URL that its text has alone",
+        arguments: [
+            ("/b.png?c=d", true), ("/", true), ("/a@b:c", true), ("", false), ("?q", false), ("/a#b", false),
+            ("/a b", false), ("/\u{e4}", false), ("1/a", false), ("@h/a", false), (".h/a", false), ("/a\n", false),
+        ])
+    func neighbour(end: String, isNear: Bool) throws {
+        let first = try RequestURL("https://example.com:8080/a.png")
+        let found = RequestURL("https://example.com:8080\(end)", near: first)
+        #expect((found != nil) == isNear)
+        guard let found else { return }
+        let alone = try RequestURL(found.text)
+        #expect(found == alone && found.scheme == alone.scheme && found.host == alone.host)
+        #expect(RequestURL("http://example.com:8080\(end)", near: first) == nil)
+    }
+
+    @Test(
         "A URL is normalised for the key and the request",
         arguments: [
             ("http://example.com/a.png", "http://example.com/a.png"),
