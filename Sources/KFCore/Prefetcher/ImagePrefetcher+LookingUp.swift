@@ -20,91 +20,92 @@ extension ImagePrefetcher {
     func look(up items: [PrefetchItem]) async -> PrefetchFindings {
         do throws(KingfisherError) {
             if let problem = configuration.exporter?.problem { throw problem }
-            var findings = PrefetchFindings()
-            try await part(items, &findings)
-            return findings
+            return try await part(items)
         } catch {
             return PrefetchFindings(untried: items, problem: error)
         }
     }
 
-    private func part(_ items: [PrefetchItem], _ block: inout PrefetchFindings) async throws(KingfisherError) {
-        var items = items
-        if configuration.exporter != nil {
-            for item in items where item.isExported {
-                block.ended.append(PrefetchOutcome(item: item, ending: .skipped([])))
-            }
-            items.removeAll(where: \.isExported)
+    private func part(_ all: [PrefetchItem]) async throws(KingfisherError) -> PrefetchFindings {
+        let items = configuration.exporter == nil ? all : all.filter { !$0.isExported }
+        let forms = await PrefetchCandidates.prepared(items, forms, manager)
+        // On one thread: what it makes of an item is in the caches of its processor.
+        var (found, cached) = try await manager.cache.blocking.run { [self] () throws(KingfisherError) in
+            try sift(PrefetchCandidates(items, forms, manager, configuration.lock))
         }
-        block.missing = await PrefetchWish.each(of: items, forms, manager, configuration.lock)
-        var invalid = block.missing.compactMap { wish in
-            wish.error.map { PrefetchOutcome(item: wish.item, ending: .failed($0)) }
-        }
-        if !invalid.isEmpty { block.missing.removeAll { $0.error != nil } }
-        if let exporter = configuration.exporter, !invalid.isEmpty {
-            invalid = await WorkerPool.exporting.run { [invalid] in invalid.map(exporter.export) }
-        }
-        block.ended += invalid
-        block.isLookedUp = looksUp
-        if looksUp { try await passOver(&block) }
-    }
-
-    /// Skips items that are cached in each of their forms. Marks those of the others that need no second look-up.
-    private func passOver(_ block: inout PrefetchFindings) async throws(KingfisherError) {
-        guard let cache = block.missing.cache else { return }
-        let forms = forms
-        let count = forms.count
-        let moment = (forms[0].value.downloader ?? manager.downloader).moment
-        let found = try await cache.look(for: block.missing.flatMap { $0.retrievals })
-        // A copy of the options for each item would retain all of their parts.
-        let options = forms[0].value
-        let (fails, loads) = (options.alternativeSources.isEmpty, options.alsoPrefetchToMemory)
-        var kept = 0
-        block.ended.reserveCapacity(block.missing.count)
-        for index in block.missing.indices {
-            let seen = found.images[index * count..<(index + 1) * count]
-            if let files = seen.freshFiles {
-                if let error = block.missing[index].retrievals[0].refusal(of: files[0].entry.originalMeasures) {
-                    block.ended.append(PrefetchOutcome(item: block.missing[index].item, ending: .failed(error)))
-                    continue
-                }
-                if loads { await load(block.missing[index]) }
-                block.ended.append(PrefetchOutcome(item: block.missing[index].item, ending: .skipped(files)))
-                continue
-            }
-            let refusal = PrefetchWish.refusal(of: block.missing[index].retrievals, seen, now: cache.now)
-            if let refusal, fails {
-                cache.noteMiss()
-                block.ended.append(PrefetchOutcome(item: block.missing[index].item, ending: .failed(refusal)))
-                continue
-            }
-            if count == 1, refusal == nil, case .absent(let answer)? = seen.first,
-                !block.missing[index].retrievals[0].needsLook
-            {
-                block.missing[index].asking = Asking(commits: found.commits, moment: moment, answer: answer)
-                cache.noteMiss()
-            }
-            if kept != index { block.missing.swapAt(kept, index) }
-            kept += 1
-        }
-        block.missing.removeLast(block.missing.count - kept)
-    }
-
-    /// Loads images from disk into memory by retrieving them.
-    private func load(_ wish: PrefetchWish) async {
-        for retrieval in wish.retrievals {
+        for retrieval in cached {
             // An image that cannot be read now still counts as skipped.
             _ = try? await manager.retrieveImage(with: retrieval.source, options: retrieval.options)
         }
+        if let exporter = configuration.exporter {
+            // Nothing is looked up for an export: only invalid items have ended.
+            if !found.ended.isEmpty {
+                found.ended = await WorkerPool.exporting.run { [ended = found.ended] in ended.map(exporter.export) }
+            }
+            for item in all where item.isExported {
+                found.ended.append(PrefetchOutcome(item: item, ending: .skipped([])))
+            }
+        }
+        return found
+    }
+
+    /// Skips items that are cached in each of their forms. Marks those of the others that need no second look-up. Returns also
+    /// the retrievals of cached images to be loaded into memory. Blocks.
+    private func sift(
+        _ candidates: PrefetchCandidates
+    ) throws(KingfisherError) -> (PrefetchFindings, cached: [Retrieval]) {
+        var block = PrefetchFindings()
+        block.isLookedUp = looksUp
+        block.ended = candidates.invalid.map { PrefetchOutcome(item: $0.item, ending: .failed($0.error)) }
+        guard looksUp, let cache = candidates.cache else {
+            block.missing = candidates.items.indices.map(candidates.wish)
+            return (block, [])
+        }
+        let moment = (forms[0].value.downloader ?? manager.downloader).moment
+        let found = try cache.look(for: candidates.retrievals)
+        var cached: [Retrieval] = []
+        // A copy of the options for each item would retain all of their parts.
+        let options = forms[0].value
+        let (fails, loads) = (options.alternativeSources.isEmpty, options.alsoPrefetchToMemory)
+        block.ended.reserveCapacity(block.ended.count + candidates.items.count)
+        for index in candidates.items.indices {
+            let places = candidates.places(index)
+            if let files = found.images.freshFiles(places) {
+                var ending = PrefetchOutcome.Ending.skipped(files)
+                if let error = candidates.retrievals[places.lowerBound].refusal(of: files[0].entry.originalMeasures) {
+                    ending = .failed(error)
+                } else if loads {
+                    cached += candidates.retrievals[places]
+                }
+                block.ended.append(PrefetchOutcome(item: candidates.items[index], ending: ending))
+                continue
+            }
+            let seen = found.images[places]
+            let refusal = PrefetchWish.refusal(of: candidates.retrievals[places], seen, now: cache.now)
+            if let refusal, fails {
+                cache.noteMiss()
+                block.ended.append(PrefetchOutcome(item: candidates.items[index], ending: .failed(refusal)))
+                continue
+            }
+            var wish = candidates.wish(index)
+            if places.count == 1, refusal == nil, case .absent(let answer)? = seen.first, !wish.retrievals[0].needsLook
+            {
+                wish.asking = Asking(commits: found.commits, moment: moment, answer: answer)
+                cache.noteMiss()
+            }
+            block.missing.append(wish)
+        }
+        return (block, cached)
     }
 }
 
-extension ArraySlice<ImageCache.Seen> {
+extension [ImageCache.Seen] {
     /// The files of all forms of an image; nil unless all are fresh.
-    fileprivate var freshFiles: [StoredFile]? {
-        guard case .fresh(let first)? = first else { return nil }
+    fileprivate func freshFiles(_ places: Range<Int>) -> [StoredFile]? {
+        guard case .fresh(let first)? = places.isEmpty ? nil : self[places.lowerBound] else { return nil }
         var fresh = [first]
-        for case .fresh(let file) in dropFirst() { fresh.append(file) }
-        return fresh.count == count ? fresh : nil
+        if places.count == 1 { return fresh }
+        for case .fresh(let file) in self[places].dropFirst() { fresh.append(file) }
+        return fresh.count == places.count ? fresh : nil
     }
 }

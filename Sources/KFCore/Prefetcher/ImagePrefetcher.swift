@@ -250,11 +250,11 @@ public final class ImagePrefetcher: Sendable {
             }
         }
         /// Counts the end of an item, and tells it.
-        func end(_ outcome: consuming PrefetchOutcome) {
+        func end(_ outcome: PrefetchOutcome) {
             configuration.lock?.note(outcome)
             run.count(outcome)
-            export(sieve?.pass(outcome) ?? [])
-            each(.ended(consume outcome, run.progress))
+            if sieve != nil { export(sieve?.pass(outcome) ?? []) }
+            each(.ended(outcome, run.progress))
         }
         /// Ends an item in flight. It is exported first if requested, unless it is retried, and exported then.
         func land(_ outcome: consuming PrefetchOutcome) {

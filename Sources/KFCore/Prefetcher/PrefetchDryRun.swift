@@ -109,36 +109,37 @@ package struct PrefetchDryRun: Sendable {
     }
 
     private func look(at items: [PrefetchItem]) async throws(KingfisherError) -> [Finding] {
-        let wishes = await PrefetchWish.each(of: items, forms, manager, lock)
-        var found = try await look(at: wishes.filter { $0.error == nil })[...]
-        return wishes.map { wish in
-            Finding(item: wish.item, forms: wish.error == nil ? found.popFirst() ?? [] : [], error: wish.error)
+        let prepared = await PrefetchCandidates.prepared(items, forms, manager)
+        return try await manager.cache.blocking.run { [self] () throws(KingfisherError) in
+            try look(at: PrefetchCandidates(items, prepared, manager, lock))
         }
     }
 
-    private func look(at wishes: [PrefetchWish]) async throws(KingfisherError) -> [[Form]] {
-        let seen = try await wishes.cache?.look(for: wishes.flatMap { $0.retrievals }).images
-        return try await manager.cache.blocking.run { [manager, keepsResults] () throws(KingfisherError) in
-            var index = -1
-            return try wishes.map { wish throws(KingfisherError) in
-                try wish.retrievals.map { retrieval throws(KingfisherError) in
-                    index += 1
-                    guard let seen else { return Form(try manager.explain(retrieval), keepsResults) }
-                    switch seen[index] {
-                    case .fresh(let file) where retrieval.answersFresh:
-                        let refusal = retrieval.refusal(of: file.entry.originalMeasures)
-                        return Form(
-                            next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .disk, path: file.path,
-                            expires: file.entry.expires)
-                    case .absent where !retrieval.needsLook && retrieval.answersFresh:
-                        let refusal = PrefetchWish.refusal(
-                            of: wish.retrievals, seen[index...index], now: manager.cache.now)
-                        return Form(next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .request)
-                    default: return Form(try manager.explain(retrieval), keepsResults)
-                    }
+    private func look(at candidates: PrefetchCandidates) throws(KingfisherError) -> [Finding] {
+        let seen = try candidates.cache?.look(for: candidates.retrievals).images
+        let found = try candidates.items.indices.map { number throws(KingfisherError) in
+            let places = candidates.places(number)
+            let forms = try places.map { index throws(KingfisherError) in
+                let retrieval = candidates.retrievals[index]
+                guard let seen else { return Form(try manager.explain(retrieval), keepsResults) }
+                switch seen[index] {
+                case .fresh(let file) where retrieval.answersFresh:
+                    let refusal = retrieval.refusal(of: file.entry.originalMeasures)
+                    return Form(
+                        next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .disk, path: file.path,
+                        expires: file.entry.expires)
+                case .absent where !retrieval.needsLook && retrieval.answersFresh:
+                    let refusal = PrefetchWish.refusal(
+                        of: candidates.retrievals[places], seen[index...index], now: manager.cache.now)
+                    return Form(next: refusal.map(RetrievalPlan.Step.init(failing:)) ?? .request)
+                default: return Form(try manager.explain(retrieval), keepsResults)
                 }
             }
+            return Finding(item: candidates.items[number], forms: forms)
         }
+        if candidates.invalid.isEmpty { return found }
+        let invalid = candidates.invalid.map { Finding(item: $0.item, error: $0.error) }
+        return (found + invalid).sorted { $0.item.number < $1.item.number }
     }
 }
 

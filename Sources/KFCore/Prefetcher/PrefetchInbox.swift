@@ -78,14 +78,12 @@ struct PrefetchFlights {
         var jobs: [ImageJob] = []
         jobs.reserveCapacity(wishes.count)
         for index in wishes.indices {
-            // An item without a source has ended as invalid.
-            guard let first = wishes[index].retrievals.first else { continue }
             let slot = free.popLast() ?? flights.count
             if slot == flights.count { flights.append(nil) }
             let isOne = wishes[index].retrievals.count == 1
             let job = ImageJob(
-                manager, first, isOne ? .one : .several(wishes[index].retrievals), for: inbox, number: slot,
-                asking: wishes[index].asking)
+                manager, wishes[index].retrievals[0], isOne ? .one : .several(wishes[index].retrievals), for: inbox,
+                number: slot, asking: wishes[index].asking)
             flights[slot] = (wishes[index].item, job)
             jobs.append(job)
         }

@@ -215,7 +215,11 @@ public struct PrefetchOutcome: Sendable {
         self.ending = ending
         self.isPinned = isPinned
         (self.attempts, self.steps) = (attempts, steps)
-        error = if case .skipped = ending { item.recordedRows.lazy.compactMap(\.error).first } else { ending.error }
+        // The parameters are not used behind their copies, so that none is made.
+        error =
+            if case .skipped = self.ending { self.item.recordedRows.lazy.compactMap(\.error).first } else {
+                self.ending.error
+            }
     }
 }
 

@@ -148,62 +148,60 @@ extension ImageCache {
     }
 
     /// Returns what is on the disk of many images, whose cache this is, and the number of commits by other processes at that
-    /// time; nil without a disk part. Fresh entries get a new access time, but not a new expiry.
+    /// time; nil without a disk part. Fresh entries get a new access time, but not a new expiry. Blocks.
     package func look(
         for retrievals: [Retrieval]
-    ) async throws(KingfisherError) -> (images: [Seen], commits: Int64?) {
+    ) throws(KingfisherError) -> (images: [Seen], commits: Int64?) {
         let needsProof = retrievals.contains { $0.needsProof }
         let judges = needsProof || retrievals.contains { $0.options.cachePolicy == .http }
-        @Sendable func accepts(_ index: Int, _ entry: Entry) -> Bool { !judges || retrievals[index].accepts(entry) }
+        func accepts(_ index: Int, _ entry: Entry) -> Bool { !judges || retrievals[index].accepts(entry) }
         // A filter reads the measures of the original among the header lines.
         let withTexts = judges || retrievals.contains { $0.options.filter != nil }
-        return try await blocking.run { [self] () throws(KingfisherError) in
-            var seen = [Seen](repeating: .absent(.unknown), count: retrievals.count)
-            let commits = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                let commits = storage.commitsOfOthers
-                let targets = try storage.lookUp(retrievals.map { $0.target }, withTexts: withTexts)
-                let directory = storage.directory
-                var hits: [Entry] = []
-                hits.reserveCapacity(targets.count)
-                for index in targets.indices {
-                    switch targets[index] {
-                    case .absent: break
-                    case .fresh(let entry) where accepts(index, entry):
-                        hits.append(entry)
-                        seen[index] = .fresh(StoredFile(entry, in: directory))
-                    case .fresh, .unusable: seen[index] = .unusable
-                    }
-                }
-                storage.noteHits(hits, extending: ExpirationExtending.none)
-                storage.writeReadsSoon()
-                let derived = retrievals.indices.filter { index in
-                    seen[index].isAbsent && retrievals[index].original != retrievals[index].target
-                }
-                if derived.isEmpty { return commits }
-                let originals = try storage.lookUp(derived.map { retrievals[$0].original }, withTexts: false)
-                for (index, found) in zip(derived, originals) {
-                    if case .absent = found { continue }
-                    seen[index] = .unusable
-                }
-                return commits
-            }
-            // What lower layers have is left to look-ups that read it, where its hash counts.
-            for (number, layer) in layers.enumerated() where !needsProof {
-                let missing = retrievals.indices.filter { index in
-                    if case .fresh = seen[index] { false } else { true }
-                }
-                if missing.isEmpty { break }
-                for (index, file) in zip(missing, layer.lookUp(missing.map { retrievals[$0].target })) {
-                    guard let file, accepts(index, file.entry) else { continue }
-                    // An original above it may have other bytes. Its own look-up compares them.
-                    let isAlone = number == 0 && seen[index].isAbsent
-                    let isOriginal = retrievals[index].original == retrievals[index].target
-                    seen[index] = isAlone || isOriginal ? .fresh(file) : .unusable
+        var seen = [Seen](repeating: .absent(.unknown), count: retrievals.count)
+        let commits = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            let commits = storage.commitsOfOthers
+            let targets = try storage.lookUp(retrievals.map { $0.target }, withTexts: withTexts)
+            let directory = storage.directory
+            var hits: [Entry] = []
+            hits.reserveCapacity(targets.count)
+            for index in targets.indices {
+                switch targets[index] {
+                case .absent: break
+                case .fresh(let entry) where accepts(index, entry):
+                    hits.append(entry)
+                    seen[index] = .fresh(StoredFile(entry, in: directory))
+                case .fresh, .unusable: seen[index] = .unusable
                 }
             }
-            if retrievals.contains(where: { $0.remembersAnswers }) { try lookForAnswers(retrievals, &seen) }
-            return (seen, commits)
+            storage.noteHits(hits, extending: ExpirationExtending.none)
+            storage.writeReadsSoon()
+            let derived = retrievals.indices.filter { index in
+                seen[index].isAbsent && retrievals[index].original != retrievals[index].target
+            }
+            if derived.isEmpty { return commits }
+            let originals = try storage.lookUp(derived.map { retrievals[$0].original }, withTexts: false)
+            for (index, found) in zip(derived, originals) {
+                if case .absent = found { continue }
+                seen[index] = .unusable
+            }
+            return commits
         }
+        // What lower layers have is left to look-ups that read it, where its hash counts.
+        for (number, layer) in layers.enumerated() where !needsProof {
+            let missing = retrievals.indices.filter { index in
+                if case .fresh = seen[index] { false } else { true }
+            }
+            if missing.isEmpty { break }
+            for (index, file) in zip(missing, layer.lookUp(missing.map { retrievals[$0].target })) {
+                guard let file, accepts(index, file.entry) else { continue }
+                // An original above it may have other bytes. Its own look-up compares them.
+                let isAlone = number == 0 && seen[index].isAbsent
+                let isOriginal = retrievals[index].original == retrievals[index].target
+                seen[index] = isAlone || isOriginal ? .fresh(file) : .unusable
+            }
+        }
+        if retrievals.contains(where: { $0.remembersAnswers }) { try lookForAnswers(retrievals, &seen) }
+        return (seen, commits)
     }
 
     /// Looks for the remembered responses of absent images.

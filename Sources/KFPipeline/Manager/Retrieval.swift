@@ -29,7 +29,9 @@ package final class Retrieval: Sendable {
         self.cache = box.value.targetCache ?? cache
         originals = box.value.originalCache ?? self.cache
         self.box = box
-        target = EntryKey(key: source.cacheKey(for: box.value.request), identifier: box.identifier)
+        let isOwn = box.keepsKeys && url?.credentials == nil
+        target = EntryKey(
+            key: isOwn ? source.cacheKey : source.cacheKey(for: box.value.request), identifier: box.identifier)
         original = target.original
         isBeside = false
     }

@@ -110,6 +110,11 @@ extension RequestOptions {
             && !transfer.deniesPrivateAddresses
     }
 
+    /// Whether the key of a source without credentials is the source's own.
+    package var keepsKeys: Bool {
+        isAnonymous && cacheKeyFilter == nil && !ignoresQuery && ignoredParameters.isEmpty
+    }
+
     /// Whether no option but a header may identify a user.
     package var hasNoAccount: Bool {
         transfer.credentials == nil && transfer.clientCertificate == nil && transfer.netrcFile == nil
