@@ -8,6 +8,10 @@ KNOWN = [
     *(("accounts", f"the {party} is asked too often ({why})", {"--alternative": value, **pinned})
       for party, value in (("origin", "same"), ("alternative", "url"))
       for why in ("status:404", "status:503", "reset", "cut", "a repeated URL") for pinned in PINNED),
+    # Under --verify, what keeps the bytes of its original is written again, so that a damaged object would be mended.
+    ("rest", "the second run writes an object", {"--update-lock": "on", "--verify": "on"}),
+    # The entry that a 304 has confirmed may be evicted by another process before it is renewed.
+    ("accounts", "the origin is asked too often (ok)", {"--max-size": "small", "end": "twice"}),
     # The entry of another process, which it fetched at the same time, is confirmed once more.
     ("accounts", "the origin is asked too often (a repeated URL)", {"--revalidate": "on", "end": "twice"}),
 ]

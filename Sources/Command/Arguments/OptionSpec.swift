@@ -88,7 +88,7 @@ final class OptionSpec: Sendable {
     /// The same option for a command that reads it from the command line only.
     func onCommandLine(_ group: Group, help: String) -> OptionSpec {
         OptionSpec(
-            name, group, value: value, repeatable: isRepeatable, byDefault: byDefault,
+            name, group, value: value, repeatable: isRepeatable, byDefault: byDefault, commandLineAlone: true,
             homonym: !isForCommandLineAlone, help: help)
     }
 
