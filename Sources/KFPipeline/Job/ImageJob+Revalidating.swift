@@ -7,10 +7,17 @@ extension ImageJob {
     func serveWhileRevalidating(
         _ stale: FoundFile, _ otherwise: Result<Asking, KingfisherError>, _ turn: inout Turn
     ) {
-        let retrieval = self.retrieval
+        // Before the image is delivered: a caller that closes the manager then finds the revalidation, and may wait for it.
+        let renewal = renewal(of: stale)
         serve(stale, otherwise, &turn)
+        if let renewal { Self.look([renewal]) }
+    }
+
+    /// Returns the job that revalidates a stale image in the background; nil if one does already.
+    private func renewal(of stale: FoundFile) -> ImageJob? {
+        let retrieval = self.retrieval
         let isNew = manager.revalidating.withLock { $0.insert(retrieval.target).inserted }
-        guard isNew else { return }
+        guard isNew else { return nil }
         let again = retrieval.with { options in
             // The image has been delivered. A failure costs nothing, and the next retrieval revalidates again.
             options.retryStrategy = nil
@@ -22,7 +29,7 @@ extension ImageJob {
             options.progressiveJPEG = nil
             options.request.onDataReceived = nil
         }
-        Self.look([ImageJob(manager, again, wanted, for: RenewalEnd(manager, retrieval.target), served: stale)])
+        return ImageJob(manager, again, wanted, for: RenewalEnd(manager, retrieval.target), served: stale)
     }
 
     func serve(_ stale: FoundFile, _ otherwise: Result<Asking, KingfisherError>, _ turn: inout Turn) {
