@@ -56,6 +56,9 @@ extension EndToEnd {
                 let dry = try await kf.run(processed + ["--dry-run"], input: cached)
                 #expect(dry.output.hasPrefix(status == 0 ? "hit\t" : "missing\t"), "\(dry)")
             }
+            let forms = ["--variant", "same=encode:keep", "--variant", "small=resize:8x8", "--json"]
+            let rows = try await kf.run(["prefetch", "-", "--read-only"] + forms, input: cached).objects()
+            #expect(rows.prefix(2).map { $0["status"] as? String } == ["cached", "failed"], "\(rows)")
             #expect(try await server.requests().count == requests)
             #expect(try contents() == before)
         }

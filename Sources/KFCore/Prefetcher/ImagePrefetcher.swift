@@ -259,8 +259,12 @@ public final class ImagePrefetcher: Sendable {
         /// Ends an item in flight. It is exported first if requested, unless it is retried, and exported then.
         func land(_ outcome: consuming PrefetchOutcome) {
             // An image that was made, cannot be stored and is not exported is missing like any other.
-            if let obstacle = run.obstacle, configuration.exporter == nil, outcome.isOfNoUse {
-                outcome = PrefetchOutcome(item: outcome.item, ending: .failed(obstacle), attempts: outcome.attempts)
+            if let obstacle = run.obstacle, configuration.exporter == nil, case .retrieved(let results) = outcome.ending
+            {
+                let kept = results.map { $0.isOfNoUse ? PrefetchResult(.failure(obstacle)) : $0 }
+                outcome = PrefetchOutcome(
+                    item: outcome.item, ending: .retrieved(kept), attempts: outcome.attempts,
+                    isPinned: outcome.isPinned, steps: outcome.steps)
             }
             if configuration.exporter != nil, !run.postpones(outcome), !run.setsAside(outcome) {
                 if sieve == nil { return export([outcome]) }

@@ -223,13 +223,10 @@ public struct PrefetchOutcome: Sendable {
     }
 }
 
-extension PrefetchOutcome {
-    /// Whether an image was made and is not stored, although nothing failed.
+extension PrefetchResult {
+    /// Whether the image was made and is not stored, although nothing failed.
     var isOfNoUse: Bool {
-        guard case .retrieved(let results) = ending else { return false }
-        return results.contains { result in
-            if case .success(let image) = result.image { image.isOfNoUse && !image.isDescription } else { false }
-        }
+        if case .success(let image) = image { image.isOfNoUse && !image.isDescription } else { false }
     }
 }
 

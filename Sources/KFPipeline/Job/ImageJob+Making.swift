@@ -242,10 +242,8 @@ extension ImageJob {
             if given != nil { return part }
             if let known = variant.sameResult(of: body) {
                 (part.content, part.way) = (.file(known), .disk)
-            } else if case .file = ending.content, variant.wantsOriginal {
-                part.content = ending.content
             } else if variant.wantsOriginal || variant.keepsBytes(of: body.format) {
-                part.content = .body
+                if case .file = ending.content { part.content = ending.content } else { part.content = .body }
             }
             return part
         }
