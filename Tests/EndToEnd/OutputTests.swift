@@ -296,6 +296,19 @@ extension EndToEnd {
             #expect(try kf.text("list.txt") == list && kf.contents("other.png") == Data(image))
         }
 
+        @Test("A copy never replaces the overlay of its run", arguments: [["fetch"], ["prefetch", "-"]])
+        func overlay(command: [String]) async throws {
+            let mark = try FixturesDirectory.named("png/rgba.png").data
+            try kf.home.write("grey.png", mark)
+            let url = server.url("png/grey.png")
+            let words = ["--output-dir", ".", "--name", "{name}", "-p", "watermark:grey.png"]
+            let isList = command.count > 1
+            let run = try await kf.run(
+                command + words + (isList ? [] : [url]), input: isList ? Data("\(url)\n".utf8) : nil)
+            #expect(run.status == 1 && run.errors.contains("grey.png is a file of this run"), "\(run)")
+            #expect(try kf.contents("grey.png") == mark)
+        }
+
         @Test("Formats and variants combine into plain names")
         func combined() async throws {
             let url = server.url("jpeg/landscape-420.jpg")

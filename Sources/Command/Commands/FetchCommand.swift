@@ -33,6 +33,7 @@ struct FetchCommand: Sendable {
             throw UsageError(message: "--name: {\(column)} is a column of a list, and 'kf fetch' reads none")
         }
         destination.exporter?.protect(sources.map(\.text))
+        settings.protectOverlays(from: destination.exporter)
         try settings.checkKey(sources.map(\.text))
         if settings.options.expectedHash != nil, sources.count > 1 {
             throw UsageError(message: "--hash works with one source, not with \(sources.count)")

@@ -47,6 +47,11 @@ extension RetrievalSettings {
         }
     }
 
+    /// Keeps copies from replacing the files of overlays.
+    func protectOverlays(from exporter: ImageExporter?) {
+        exporter?.protect(variants.flatMap { $0.options.processor.missingOverlays })
+    }
+
     /// Whether a watermark has an overlay that is not read yet.
     var lacksOverlays: Bool {
         // A key path of four steps costs a hit 70,000 instructions.
