@@ -155,7 +155,7 @@ extension EndToEnd {
             #expect(result.status == 0 && result.errorLines.filter { $0.contains("waiting") } == said, "\(result)")
         }
 
-        @Test("The wait is told of the image that waits, and not of one that fails")
+        @Test("A wait is announced for an image that waits, not for one that fails")
         func laterWait() async throws {
             let busy = [FaultStep.reply("429 Wait", headers: ["Retry-After: 3"])]
             let server = try FaultServer.answering(first: busy) { [png] _ in [.reply(body: png)] }

@@ -95,7 +95,7 @@ extension EndToEnd {
             #expect(requests["/busy.png"] == 3 && server.requests.count == 105 + 3)
         }
 
-        @Test("A run asks for no further URL of a key that it has stored, and goes on where one fails")
+        @Test("A key is asked for until one of its URLs is stored")
         func oneKey() async throws {
             let picture = try FixturesDirectory.bytes("png/rgb.png")
             let server = try FaultServer { request in

@@ -38,7 +38,7 @@ struct PrefetchCandidates: Sendable {
     /// The options of each form, for all items alike or for each of them.
     enum Forms: Sendable {
         case same([OptionsBox])
-        case own([Result<[OptionsBox], KingfisherError>])
+        case own([Result<[OptionsBox], KingfisherError>], count: Int)
     }
 
     /// Returns the options for the items. Modifiers without an identity run.
@@ -60,7 +60,7 @@ struct PrefetchCandidates: Sendable {
                 own.append(.failure(error))
             }
         }
-        return .own(own)
+        return .own(own, count: forms.count)
     }
 
     /// Takes the items of a block with the options for them.
@@ -78,7 +78,7 @@ struct PrefetchCandidates: Sendable {
                     for box in boxes {
                         retrievals.append(Retrieval(source, item.options(box), manager.cache, pin: pin))
                     }
-                case .own(let own):
+                case .own(let own, _):
                     retrievals += try own[index].get().map { Retrieval(source, $0, manager.cache, pin: pin) }
                 }
             } catch {
@@ -126,11 +126,10 @@ struct PrefetchWish: Sendable {
 }
 
 extension PrefetchCandidates.Forms {
-    /// The number of forms; 1 if no item has options.
     fileprivate var count: Int {
         switch self {
         case .same(let boxes): boxes.count
-        case .own(let own): own.lazy.compactMap { try? $0.get().count }.first ?? 1
+        case .own(_, let count): count
         }
     }
 }

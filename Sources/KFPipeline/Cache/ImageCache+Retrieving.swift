@@ -186,7 +186,7 @@ extension ImageCache {
             }
             return commits
         }
-        // What lower layers have is left to look-ups that read it, where its hash counts.
+        // Where a hash counts, a file of a lower layer is not taken here: another look-up reads and hashes it.
         for (number, layer) in layers.enumerated() where !needsProof {
             let missing = retrievals.indices.filter { index in
                 if case .fresh = seen[index] { false } else { true }

@@ -250,20 +250,6 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         }
     }
 
-    /// Returns the facts for resuming the body, or nil if the response gives no basis for that. A response that a proxy
-    /// transformed (203) is not the origin's.
-    func partialFacts(of head: ResponseHead, at arrived: Timestamp) -> PartialFacts? {
-        // A range counts encoded bytes, and the file holds decoded ones.
-        guard head.status == 200, head.headers.all("content-encoding").isEmpty,
-            let validator = StrongValidator.of(head.headers, now: arrived)
-        else { return nil }
-        let types = head.headers.all("content-type")
-        guard types.count <= 1 else { return nil }
-        return PartialFacts(
-            url: url.text, location: head.effectiveURL, request: terms.digest(of: url), validator: validator,
-            contentType: types.first, total: head.contentLength)
-    }
-
     /// Notes the end of the transfer. Returns the size of the body, if there is one.
     func ended(_ result: Result<TransferResponse, TransferError>, requests: Int) -> Int64? {
         transferID.store(0, ordering: .releasing)

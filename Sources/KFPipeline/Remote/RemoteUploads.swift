@@ -272,7 +272,7 @@ final class RemoteUploads: Sendable {
         while queue.withLock({ $0.left > 0 }) {
             let end = waitEnd(since: start)
             let left = ContinuousClock.now.duration(to: end)
-            // What was dropped is counted and listed first, also while the remote rests.
+            // The wait goes on until dropped uploads are counted and listed, even if no time is left.
             if left <= .zero, queue.withLock({ $0.telling == 0 }) { break }
             // The end may move: bytes arrive, a pause begins.
             _ = semaphore.wait(timeout: .now() + max(.zero, min(left, .seconds(1))) / .seconds(1) + 0.001)
