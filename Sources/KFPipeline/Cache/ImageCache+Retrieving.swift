@@ -83,11 +83,10 @@ extension ImageCache {
     private func open(
         _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
     ) throws(KingfisherError) -> CachedFile? {
-        let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+        let found = try withStorage(failing: KingfisherError.init(reading:)) {
+            storage throws(StorageError) -> CachedFile? in
             do throws(StorageError) {
-                guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry)
-                else { return CachedFile?.none }
-                return CachedFile(file, entry: entry)
+                return try storage.file(for: key, where: isUsable)
             } catch .system(let call, let path, let code) {
                 if strict { throw .system(call: call, path: path, errno: code) }
                 return nil

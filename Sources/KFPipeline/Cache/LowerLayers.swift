@@ -41,10 +41,7 @@ final class DirectoryLayer: LowerLayer {
 
     func open(_ key: EntryKey, where isUsable: (Entry) -> Bool) -> CachedFile? {
         read { storage throws(StorageError) in
-            guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry) else {
-                return nil
-            }
-            return CachedFile(file, entry: entry)
+            try storage.file(for: key, where: isUsable)
         }
     }
 

@@ -113,6 +113,8 @@ extension DiskStorage {
 
     /// Removes a damaged entry, unless it was replaced meanwhile.
     private func discard(_ entry: Entry) {
+        // A store that replaces an entry removes its file first.
+        writer.awaitTransaction()
         guard !isReadOnly else { return }
         let directory = session.directory
         // An entry that has gone meanwhile was removed for another reason.

@@ -78,6 +78,9 @@ final class IndexWriter: Sendable {
         return try result.get()
     }
 
+    /// Waits until the present transaction of this process has ended, if there is one.
+    func awaitTransaction() { connection.withLock { _ in } }
+
     /// Commits all waiting changes. `truncating` also empties the log, so that the index is one file.
     func flush(truncating: Bool) {
         // Without a connection nothing was ever written, so the queue's thread is not started.

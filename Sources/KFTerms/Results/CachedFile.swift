@@ -66,6 +66,24 @@ public final class CachedFile: Sendable {
     }
 }
 
+extension DiskStorage {
+    /// The number of entries of one key that are tried, where a store replaces each before its file is open.
+    private static let mostReplacements = 4
+
+    /// Opens the file of a key, if `isUsable` accepts its entry. Nil is a miss. Blocks.
+    package func file(
+        for key: EntryKey, where isUsable: (Entry) -> Bool = { _ in true }
+    ) throws(StorageError) -> CachedFile? {
+        var last: StoredObject?
+        for _ in 0..<Self.mostReplacements {
+            guard let entry = try entry(for: key), entry.object != last, isUsable(entry) else { return nil }
+            if let file = try open(entry) { return CachedFile(file, entry: entry) }
+            last = entry.object
+        }
+        return nil
+    }
+}
+
 /// An image of the disk cache as the index describes it. Its file is not open and may be evicted.
 public struct StoredFile: Sendable {
     package let entry: Entry

@@ -56,6 +56,30 @@ struct CachedFileTests {
         #expect(try await get(source("k", bytes)).way == .fetched)
     }
 
+    @Test("An image that is replaced before its file is open is the new one", arguments: [1, 2])
+    func replacedMeanwhile(times: Int) throws {
+        let storage = try #require(try cache.storage())
+        let key = EntryKey(key: "k")
+        func put(_ byte: UInt8) throws {
+            let committed = DispatchSemaphore(value: 0)
+            var facts = EntryFacts()
+            (facts.format, facts.fileExtension) = ("png", "png")
+            storage.store([try storage.prepare([byte], nil, key, facts)], urgent: true) { _ in committed.signal() }
+            committed.wait()
+        }
+        try put(0)
+        var replaced = 0
+        let found = try storage.file(for: key) { _ in
+            if replaced < times {
+                replaced += 1
+                #expect(throws: Never.self) { try put(UInt8(replaced)) }
+            }
+            return true
+        }
+        #expect(try found?.readAll() == [UInt8(times)])
+        #expect(try storage.file(for: key)?.readAll() == [UInt8(times)])
+    }
+
     @Test("Several tasks may read one result at once") func together() async throws {
         let bytes = try ManagerFixture.fixture("jpeg/landscape-444.jpg")
         try await get(source("k", bytes))
