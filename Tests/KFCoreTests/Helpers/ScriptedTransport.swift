@@ -91,13 +91,13 @@ final class ScriptedTransport: Transport {
         var request = first
         request.url = url
         if let condition = first.condition, !condition.isFor(url, via.isEmpty) { request.condition = nil }
-        guard await isAdmitted(request) else { throw .notAdmitted }
         let number = state.withLock { state in
             state.requests.append(request)
             return state.requests.count - 1
         }
         _ = await state.withLock { $0.opening }?.wait()
         if Task.isCancelled { throw .cancelled }
+        guard await isAdmitted(request) else { throw .notAdmitted }
         let answer = script(request, number)
         let head = ResponseHead(
             status: answer.status, headers: HeaderFields(answer.headers), framing: .length(Int64(answer.body.count)),
