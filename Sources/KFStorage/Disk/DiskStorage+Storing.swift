@@ -211,6 +211,7 @@ extension DiskStorage {
         }
     }
 
-    /// The log size from which closing runs a checkpoint, in bytes.
-    private static let longLog: Int64 = 1 << 20
+    /// The log size from which closing runs a checkpoint, in bytes. Each process that opens the index hashes the log:
+    /// one of 1 MB makes a hit of a whole process 1.5 times as long.
+    private static let longLog: Int64 = 1 << 17
 }

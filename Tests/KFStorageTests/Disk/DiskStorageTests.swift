@@ -17,6 +17,15 @@ final class DiskStorageTests: DiskSuite {
         #expect(try fixture.leftovers() == [])
     }
 
+    @Test("Closing empties a log that would slow the next process")
+    func log() async throws {
+        let storage = try fixture.open()
+        for number in 0..<40 { try await storage.put("\(number)", "key \(number)") }
+        try #require(storage.session.directory.logSize > 1 << 17)
+        storage.close()
+        #expect(storage.session.directory.logSize == 0)
+    }
+
     @Test("An object is a read-only file named by its hash")
     func objectFile() async throws {
         let storage = try fixture.open()
