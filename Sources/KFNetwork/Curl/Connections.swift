@@ -55,10 +55,11 @@ final class Connections {
         named[ports]?.first { $0.remote.withCString { strcmp($0, remote) } == 0 }
     }
 
-    /// Registers a connection that is about to carry its first request. Its socket is the one of `opened` with the
-    /// local port; nil if there is none.
-    func name(_ remote: UnsafePointer<CChar>, _ ports: Ports, among opened: [Int32]) -> Connection? {
-        for socket in opened where isUnnamed(socket) {
+    /// Registers a connection that is about to carry its first request. Its socket is the one with the local port among
+    /// those that the transfer has opened. A transfer without any shares a connection before its opener has used it.
+    /// Returns nil if no socket has the port.
+    func name(_ remote: UnsafePointer<CChar>, _ ports: Ports, opened: [Int32]) -> Connection? {
+        for socket in opened.isEmpty ? Array(sockets.keys) : opened where isUnnamed(socket) {
             guard Self.localPort(of: socket) == ports.local else { continue }
             let connection = Connection(socket: socket, remote: String(cString: remote), ports: ports)
             named[ports, default: []].append(connection)

@@ -172,7 +172,7 @@ extension Transfer {
         if request.terms.connectSpan != request.terms.timeoutSpan { endConnecting() }
         exchange.connection = known
         guard let known else {
-            exchange.connection = connections.name(remote, ports, among: exchange.openedSockets)
+            exchange.connection = connections.name(remote, ports, opened: exchange.openedSockets)
             return true
         }
         // HTTP/2 frames may come at any time. On HTTP/1, libcurl 7.88 would take stray input for the response.
