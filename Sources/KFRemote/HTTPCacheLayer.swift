@@ -79,8 +79,6 @@ final class HTTPCacheLayer: CacheLayer {
             var configuration = EngineConfiguration()
             configuration.maxConnections = Self.mostConnections
             configuration.maxPerHost = Self.mostConnections
-            // No retry strategy stands above a layer, and a server ends a connection after some number of requests.
-            configuration.streamRepetitions = 4
             let engine = TransferEngine(configuration: configuration)
             work.engine = engine
             return engine

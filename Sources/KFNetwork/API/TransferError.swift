@@ -66,8 +66,7 @@ package enum TransferError: Error, Sendable, Equatable {
     case truncated(expected: Int64?, got: Int64)
     case connectionLost(detail: String)
     /// The server ended the HTTP/2 stream without a response: it refused the stream, or closes the connection.
-    /// `isServing`: it had answered over that connection before.
-    case streamEnded(isServing: Bool)
+    case streamEnded
     case emptyReply
     case protocolError(detail: String)
 

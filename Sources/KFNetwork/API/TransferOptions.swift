@@ -166,9 +166,6 @@ package struct EngineConfiguration: Sendable {
     /// The size of a read from a socket, in bytes. Reading 200 MB from loopback costs 12 % less processor time than with
     /// 64 KiB, and no less beyond. malloc maps and unmaps buffers of 128 KiB and more for every transfer.
     package var receiveBufferSize = 96 << 10
-    /// The number of times that a request is made again after the server has ended its HTTP/2 stream without a response.
-    /// With 0, the transfer fails, and a retry strategy can count its repetitions.
-    package var streamRepetitions = 0
 
     /// The default number of concurrent transfers to a host; browsers open 6 connections to a host.
     package static let standardPerHost = 8

@@ -56,9 +56,6 @@ package struct TransferRequest: Sendable {
     package var condition: Condition?
     /// The body to resume: status 206 is then a success if it continues that body.
     package var resumption: Resumption?
-    /// Whether the request is made once more, uncounted, after its HTTP/2 stream has ended without a response on a
-    /// connection that had served others. Servers end each connection after a number of requests.
-    package var survivesConnection = false
     package var limits = LimitHandling.end
     package var hooks = TransferHooks()
     /// The gate that each hop must pass before it starts.

@@ -95,8 +95,8 @@ final class Connection {
     let socket: Int32
     /// The address of the peer.
     let remote: String
-    /// Whether a response has come over it.
-    var hasAnswered = false
+    /// The number of requests that were sent over it.
+    var requests = 0
     /// The end of its last transfer.
     var idleSince = MonotonicTime.distantFuture
     fileprivate(set) var isOpen = true

@@ -159,10 +159,10 @@ final class EasyHandle {
         hasMarks = false
     }
 
-    /// Opens a new connection for the transfer.
-    func connectAnew() throws(TransferError) {
+    /// Opens a new connection for the transfer; after its request, for a repetition by libcurl.
+    func connectAnew() {
         hasMarks = true
-        try set(CURLOPT_FRESH_CONNECT, 1)
+        _ = kf_easy_set_long(pointer, CURLOPT_FRESH_CONNECT, 1)
     }
 
     /// Closes the connection after the transfer, unless another transfer uses it then.

@@ -79,9 +79,9 @@ struct Hop {
         return isRefused || next.digest.count > Self.mostDigestAnswers ? nil : next
     }
 
-    /// Returns the same request for another try, or nil after `most` of them.
-    func restarted(anew: Bool, most: Int = maxRestarts) -> Hop? {
-        guard restarts < most else { return nil }
+    /// Returns the same request for another try, or nil after `maxRestarts` of them.
+    func restarted(anew: Bool) -> Hop? {
+        guard restarts < Self.maxRestarts else { return nil }
         var next = self
         next.restarts += 1
         next.wantsOwnConnection = anew

@@ -22,9 +22,6 @@ final class LoopNotes {
     @exclusivity(unchecked) var throttled: [UInt64] = []
     @exclusivity(unchecked) var passwords = PasswordMemory()
     @exclusivity(unchecked) var netrcs = NetrcFiles()
-    let streamRepetitions: Int
-
-    init(streamRepetitions: Int) { self.streamRepetitions = streamRepetitions }
 }
 
 /// Asks a hook for a decision that a transfer waits for. Runs in a task of its own.

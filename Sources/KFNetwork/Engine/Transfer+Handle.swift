@@ -27,7 +27,7 @@ extension Transfer {
         }
         if request.method == .put { try handle.setBodySize(request.body?.size ?? 0) }
         if watchesCertificateRequests { try handle.watchCertificateRequests() }
-        if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
+        if hop.wantsOwnConnection || host?.reusesConnections(now: notes.now) == false { handle.connectAnew() }
         try handle.set(hop.url)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
     }
@@ -158,27 +158,28 @@ extension Transfer {
         let known = connections.find(remote, ports)
         // libcurl repeats a request whose connection or stream has ended, up to five times. Over a new HTTP/1 connection
         // it gives up when that ends too. Other repetitions are the engine's: see `repetition`. A stream that may be
-        // repeated goes on at once: to refuse it would close the connection, with the streams of others.
+        // repeated goes on at once.
         if exchange.requests > 0, isMultiplexed || known != nil {
-            guard isMultiplexed, hop.restarts < mostStreamRepetitions else {
+            guard isMultiplexed, let again = restartedStream() else {
                 exchange.refusedConnection = !isMultiplexed
                 return false
             }
-            hop.restarts += 1
+            hop = again
         }
+        // libcurl's next repetition then opens a connection. libcurl 7.88 resets a stream that is refused here, although it
+        // has no number yet, and for that a server may end the connection, with the streams of others.
+        if isMultiplexed, exchange.requests > 0 || known == nil { handle.connectAnew() }
         exchange.isMultiplexed = isMultiplexed
         exchange.requests += 1
         exchange.taken = 0
         if request.terms.connectSpan != request.terms.timeoutSpan { endConnecting() }
-        exchange.connection = known
-        guard let known else {
-            exchange.connection = connections.name(remote, ports, opened: exchange.openedSockets)
-            return true
-        }
+        exchange.connection = known ?? connections.name(remote, ports, opened: exchange.openedSockets)
+        exchange.connection?.requests += 1
+        guard let known else { return true }
         // HTTP/2 frames may come at any time. On HTTP/1, libcurl 7.88 would take stray input for the response.
         guard !exchange.isMultiplexed, let host else { return true }
         let input = kf_easy_input(handle.pointer, known.socket)
-        if input == KF_INPUT_BYTES { host.sendsExcess = true }
+        if input == KF_INPUT_BYTES { host.reuseStart = .distantFuture }
         let hasRested = known.idleSince.advanced(nanoseconds: Scheduler.observation) <= notes.now
         if input == KF_INPUT_NONE, hasRested { host.isProven = true }
         exchange.refusedConnection = input != KF_INPUT_NONE || !host.isProven
@@ -194,9 +195,10 @@ extension Transfer {
 
     /// Decides, at the end of a head, whether the connection can be reused after the body.
     func settleConnection(status: StatusLine, fields: HeaderFields) {
-        exchange.connection?.hasAnswered = true
         guard let handle, let host else { return }
-        if host.sendsExcess || !connections.keeps(waiting: host.waiting) { return handle.closeAfterwards() }
+        guard host.reusesConnections(now: notes.now), connections.keeps(waiting: host.waiting) else {
+            return handle.closeAfterwards()
+        }
         guard !exchange.isMultiplexed else { return }
         let hasNoBody = status.hasNoBody || request.method == .head
         if hasNoBody || (fields.plainNumber(.contentLength) ?? 0) == 0 { handle.closeOnExcess() }
@@ -222,7 +224,7 @@ extension Transfer {
         if exchange.refusedConnection, code == CURLE_ABORTED_BY_CALLBACK {
             return hop.restarted(anew: hop.restarts > 0 || exchange.requests > 0)
         }
-        if endedStream(code) { return hop.restarted(anew: hop.restarts > 0, most: mostStreamRepetitions) }
+        if endedStream(code) { return restartedStream() }
         guard lostConnection(code), !exchange.isMultiplexed, facts.new_connections == 0 else { return nil }
         return hop.restarted(anew: true)
     }
@@ -234,14 +236,19 @@ extension Transfer {
             && (lostConnection(code) || code == CURLE_ABORTED_BY_CALLBACK && exchange.phase == .connecting)
     }
 
-    /// The number of times that a request whose stream has ended is made again. libcurl does not tell a refused stream from
-    /// one that came too late for its connection.
-    private var mostStreamRepetitions: Int {
-        max(notes.streamRepetitions, request.survivesConnection && isServing ? 1 : 0)
+    /// Returns the hop for another try after its HTTP/2 stream has ended, or nil if the failure counts.
+    ///
+    /// Servers end a connection after a number of requests, or as soon as it is idle, and with it the streams that have
+    /// just begun. Those go on over another shared connection. If the server ends that one too, each transfer of the host
+    /// gets a connection of its own for a while.
+    private func restartedStream() -> Hop? {
+        guard hasCompany, let again = hop.restarted(anew: hop.restarts > 0) else { return nil }
+        if again.wantsOwnConnection { host?.separate(now: notes.now) }
+        return again
     }
 
-    /// Whether a response has come over the connection of the request.
-    var isServing: Bool { exchange.connection?.hasAnswered == true }
+    /// Whether the connection has carried other requests too, so that its end says nothing about this one.
+    var hasCompany: Bool { (exchange.connection?.requests ?? 0) > 1 }
 
     private func lostConnection(_ code: CURLcode) -> Bool {
         guard exchange.phase == .connecting else { return false }

@@ -23,7 +23,8 @@ extension Transfer {
         case .connectTimeout, .stalled: return exchange.hasResolved ? .silent : .failed(hasAnswered: false)
         // Servers end a connection after a number of requests, and with it the streams that have just begun. One failed lookup
         // fails all waiting transfers of a host, and must not open its circuit by their number.
-        case .streamEnded(isServing: true), .resolve(_, isRemembered: true): return .unknown
+        case .streamEnded where hasCompany: return .unknown
+        case .resolve(_, isRemembered: true): return .unknown
         case .resolve, .connect, .proxy, .tls, .maxTimeExceeded, .truncated, .connectionLost, .streamEnded, .emptyReply,
             .protocolError:
             return .failed(hasAnswered: exchange.phase != .connecting)

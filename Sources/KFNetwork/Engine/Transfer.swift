@@ -168,7 +168,7 @@ final class Transfer {
             return .privateAddress(host: origin.authority, address: address)
         }
         let detail = handle.errorDetail(for: code)
-        if endedStream(code), !CurlFailure.isAlert(detail) { return .streamEnded(isServing: isServing) }
+        if endedStream(code), !CurlFailure.isAlert(detail) { return .streamEnded }
         let failure = handle.failure
         if failure.proxy_status >= 300 { return .proxyStatus(Int(failure.proxy_status)) }
         if code == CURLE_OPERATION_TIMEDOUT { return .connectTimeout(host: peer) }

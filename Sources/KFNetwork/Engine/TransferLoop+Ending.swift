@@ -100,7 +100,7 @@ extension TransferLoop {
         }
         switch transfer.leaveConnection() {
         case true?: scheduler.observe(host, now: notes.now)
-        case false?: host.sendsExcess = true
+        case false?: host.reuseStart = .distantFuture
         case nil: break
         }
     }

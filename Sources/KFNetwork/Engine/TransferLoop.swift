@@ -72,7 +72,7 @@ final class TransferLoop {
         self.mailbox = mailbox
         self.configuration = configuration
         self.multi = multi
-        notes = LoopNotes(streamRepetitions: configuration.streamRepetitions)
+        notes = LoopNotes()
         budget = configuration.bytesPerSecond.map { ByteBudget(rate: $0) }
         if budget != nil { notes.allowance = 0 }
         scheduler = Scheduler(configuration)

@@ -46,8 +46,8 @@ final class HostQueue {
     @exclusivity(unchecked) var isObserved = false
     /// Whether a connection of the host was free of stray bytes after such a rest.
     @exclusivity(unchecked) var isProven = false
-    /// Whether the host has sent bytes after a body. None of its connections is then reused.
-    @exclusivity(unchecked) var sendsExcess = false
+    /// The time from which connections of the host are reused: never once it has sent bytes after a body.
+    @exclusivity(unchecked) var reuseStart = MonotonicTime.distantPast
 
     @exclusivity(unchecked) private var entries = Heap<Ticket.Entry>()
     @exclusivity(unchecked) private(set) var waiting = 0
@@ -81,6 +81,14 @@ final class HostQueue {
     }
 
     var isBusy: Bool { waiting > 0 || active > 0 }
+
+    /// Whether transfers may share the host's connections, at once or one after another.
+    func reusesConnections(now: MonotonicTime) -> Bool { reuseStart <= now }
+
+    /// Gives each transfer a connection of its own for a while.
+    func separate(now: MonotonicTime) { reuseStart = max(reuseStart, now + Self.separation) }
+
+    private static let separation = Duration.seconds(10)
 
     /// The time until which an idle host is kept.
     func keepEnd(now: MonotonicTime) -> MonotonicTime {

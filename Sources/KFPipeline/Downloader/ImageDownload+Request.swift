@@ -17,8 +17,6 @@ extension ImageDownload {
         } else {
             transfer.condition = condition?.forTransfer
         }
-        // Once an image: a server that ends every connection is left to the retry strategy.
-        transfer.survivesConnection = !isRetry
         transfer.limits = limits
         transfer.gate = self
         setHooks(&transfer.hooks, request.url, reportsProgress)

@@ -5,15 +5,17 @@ import Testing
 
 @Suite("Connections that end between requests", .bounded, .engines)
 struct RestartTests {
-    /// nginx refuses the streams past the seventh of each connection.
-    @Test("Refused streams continue on another connection", .enabled(if: FileServer.isInstalled))
-    func refusedStreams() async throws {
+    /// nginx refuses the streams past the seventh of each connection, or ends each one as soon as it is idle.
+    @Test(
+        "Refused streams continue on other connections", .enabled(if: FileServer.isInstalled),
+        arguments: ["keepalive_requests 7;", "keepalive_timeout 0;"])
+    func refusedStreams(configuration: String) async throws {
         let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "picture")
         let server = try FileServer(
-            files: files, configuration: ["keepalive_requests 7;"], identity: certificates.identity(.good))
-        let engine = Engines.make { $0.streamRepetitions = 4 }
+            files: files, configuration: [configuration], identity: certificates.identity(.good))
+        let engine = Engines.make()
         let (url, authority) = (server.secureURL("a.png"), certificates.authority)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<600 {
@@ -30,7 +32,7 @@ struct RestartTests {
         let certificates = try await TestCertificates.shared
         let server = try HTTP2Server([step], identity: certificates.identity(.good))
         let fetched = await fetch(server.url("a.png")) { $0.options.caFile = certificates.authority }
-        #expect(fetched.error == .streamEnded(isServing: false))
+        #expect(fetched.error == .streamEnded)
         #expect(try server.requests() == 1)
     }
 
@@ -41,20 +43,6 @@ struct RestartTests {
             [.demandHTTP1], body: Data("picture".utf8), identity: certificates.identity(.good))
         let fetched = await fetch(server.url("a.png")) { $0.options.caFile = certificates.authority }
         #expect(fetched.body == "picture", "\(fetched.result)")
-        #expect(try server.requests() == 2)
-    }
-
-    @Test("The end of a serving connection is reported") func serving() async throws {
-        let certificates = try await TestCertificates.shared
-        let server = try HTTP2Server(
-            [.serve, .goAway], body: Data("picture".utf8), identity: certificates.identity(.good))
-        let engine = Engines.make()
-        let bodies = await [
-            fetch(server.url("a"), engine: engine) { $0.options.caFile = certificates.authority },
-            fetch(server.url("b"), engine: engine) { $0.options.caFile = certificates.authority },
-        ]
-        #expect(bodies[0].body == "picture")
-        #expect(bodies[1].error == .streamEnded(isServing: true))
         #expect(try server.requests() == 2)
     }
 
@@ -69,13 +57,32 @@ struct RestartTests {
             fetched.append(
                 await fetch(server.url(path), engine: engine) {
                     $0.options.caFile = certificates.authority
-                    $0.survivesConnection = true
                 })
         }
         #expect(fetched[0].body == "picture" && fetched[1].body == "picture", "\(fetched)")
-        // The new connection has answered nothing.
-        #expect(fetched[2].error == .streamEnded(isServing: false))
+        // The request is alone on the new connection.
+        #expect(fetched[2].error == .streamEnded)
         #expect(try server.requests() == 5)
+    }
+
+    /// A request is made again while it shares its connection, until the transfers of the host share none.
+    @Test(
+        "A server that ends every stream gets twice the requests at most",
+        arguments: [HTTP2Server.Step.goAway, .refuse])
+    func everyStream(step: HTTP2Server.Step) async throws {
+        let certificates = try await TestCertificates.shared
+        let server = try HTTP2Server([step], identity: certificates.identity(.good))
+        let engine = Engines.make { $0.maxPerHost = 64 }
+        let url = server.url("a.png")
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    let fetched = await fetch(url, engine: engine) { $0.options.caFile = certificates.authority }
+                    #expect(fetched.error == .streamEnded)
+                }
+            }
+        }
+        #expect(try server.requests() <= 2 * 40)
     }
 
     /// With eight kept connections, libcurl alone would try five of them.

@@ -9,7 +9,7 @@ struct TransferTableTests {
         let start = receiver.start("", "http://host/")
         return Transfer(
             start, url: try TransferURL(start.request.url), ticket: Ticket(id: start.id, order: 0, priority: 0),
-            notes: LoopNotes(streamRepetitions: 0), connections: Connections(kept: 1))
+            notes: LoopNotes(), connections: Connections(kept: 1))
     }
 
     @Test("The table finds exactly its transfers") func lookups() throws {
