@@ -109,14 +109,15 @@ final class Transfer {
         return host?.refusal(of: ticket, now: now)
     }
 
-    var deadline: MonotonicTime { min(end, question?.deadline ?? exchange.deadline) }
+    /// The next time limit. Without a handle or a question, only that of the whole transfer counts.
+    var deadline: MonotonicTime { min(end, question?.deadline ?? (handle == nil ? .distantFuture : exchange.deadline)) }
 
     /// Returns the error for a time limit that has passed; nil if none has.
     func overdue(now: MonotonicTime) -> TransferError? {
         if end <= now, let limit = request.terms.options.maxTime { return .maxTimeExceeded(limit) }
         let timeout = request.terms.options.timeout ?? .nanoseconds(Int64.max)
         if let question { return question.deadline <= now ? .undecided(after: timeout) : nil }
-        guard exchange.deadline <= now, !uploadMoves() else { return nil }
+        guard handle != nil, exchange.deadline <= now, !uploadMoves() else { return nil }
         return isConnected ? .stalled(host: peer, after: timeout) : .connectTimeout(host: peer)
     }
 

@@ -66,7 +66,7 @@ extension TransferLoop {
             starting.append(transfer)
             startAll()
         case .ask(let question):
-            pondering[transfer.ticket.id] = transfer
+            suspend(transfer)
             ask(question, for: transfer)
         case .wait: break
         case .proceed:

@@ -12,10 +12,9 @@ extension TransferLoop {
                 next = min(next, transfer.deadline)
             }
         }
-        for transfer in pondering.values {
+        for transfer in suspended.values {
             if let error = transfer.overdue(now: notes.now) {
-                if transfer.isAtGate { turnAway(transfer) }
-                answer(transfer, .failure(error))
+                end(transfer, error)
             } else {
                 next = min(next, transfer.deadline)
             }

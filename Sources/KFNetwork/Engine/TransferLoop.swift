@@ -12,8 +12,8 @@ final class TransferLoop {
     @exclusivity(unchecked) var scheduler: Scheduler
     /// All transfers without a result, by number.
     @exclusivity(unchecked) var transfers = TransferTable()
-    /// The transfers that wait for a decision without a handle.
-    @exclusivity(unchecked) var pondering: [UInt64: Transfer] = [:]
+    /// The transfers without a handle whose time runs: they wait for a decision, or for the turn of a later hop.
+    @exclusivity(unchecked) var suspended: [UInt64: Transfer] = [:]
     /// The transfers with a handle.
     @exclusivity(unchecked) var running: [Transfer] = []
     @exclusivity(unchecked) var idleHandles: [EasyHandle] = []
@@ -134,17 +134,7 @@ final class TransferLoop {
         switch command {
         case .start(let starts): for start in starts { enter(start) }
         case .cancel(let id):
-            guard let transfer = transfers[id] else { return }
-            if transfer.handle != nil {
-                leave(transfer, abandoned: true)
-            } else if transfer.isAtGate {
-                turnAway(transfer)
-            } else if rests.remove(id) {
-                // A resting transfer has no other place.
-            } else if let host = transfer.host {
-                scheduler.withdraw(transfer.ticket, from: host)
-            }
-            answer(transfer, .failure(.cancelled))
+            if let transfer = transfers[id] { end(transfer, .cancelled) }
         case .prioritize(let id, let priority):
             guard let transfer = transfers[id] else { return }
             scheduler.change(transfer.ticket, of: transfer.host, priority: priority, now: notes.now)
@@ -160,6 +150,20 @@ final class TransferLoop {
             for id in idle.map(\.ticket.id) { obey(.cancel(id)) }
         case .stop: isStopping = true
         }
+    }
+
+    /// Ends a transfer wherever it is.
+    func end(_ transfer: Transfer, _ error: TransferError) {
+        if transfer.handle != nil {
+            leave(transfer, abandoned: true)
+        } else if transfer.isAtGate {
+            turnAway(transfer)
+        } else if rests.remove(transfer.ticket.id) {
+            // A resting transfer has no other place.
+        } else if let host = transfer.host {
+            scheduler.withdraw(transfer.ticket, from: host)
+        }
+        answer(transfer, .failure(error))
     }
 
     private func enter(_ start: TransferStart) {
@@ -188,7 +192,14 @@ final class TransferLoop {
     func enqueue(_ transfer: Transfer) {
         let host = scheduler.enqueue(transfer.ticket, at: transfer.hop.url.origin, now: notes.now)
         transfer.host = host
+        if transfer.hasStarted { suspend(transfer) }
         if host.unawaited != nil { awaits(host, transfer.ticket) }
+    }
+
+    /// Lets the time of a transfer without a handle run on.
+    func suspend(_ transfer: Transfer) {
+        suspended[transfer.ticket.id] = transfer
+        notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
     }
 
     /// Records the end of a transfer for its receiver.
@@ -204,14 +215,13 @@ final class TransferLoop {
     func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
         transfers.remove(transfer.ticket.id)
         transfer.question?.asking?.cancel()
-        if !pondering.isEmpty { pondering[transfer.ticket.id] = nil }
+        if !suspended.isEmpty { suspended[transfer.ticket.id] = nil }
         let address: String? = if case .failure = answer { transfer.exchange.connection?.remote } else { nil }
         report(transfer.start, answer, address: address, requests: transfer.requests)
     }
 
     private func decide(_ id: UInt64, _ number: Int, _ verdict: (Transfer) -> Transfer.Outcome) {
         guard let transfer = transfers[id], transfer.question?.number == number else { return }
-        pondering[transfer.ticket.id] = nil
         transfer.question = nil
         let outcome = verdict(transfer)
         if case .answer = outcome {
@@ -240,7 +250,7 @@ final class TransferLoop {
                 continue
             case .undecided:
                 transfer.isAtGate = true
-                pondering[ticket.id] = transfer
+                suspend(transfer)
                 ask(nil, for: transfer)
                 guard let gate else { continue }
                 admissions.append((gate, (ticket.id, transfer.questions)), to: transfer.start.receiver)
@@ -306,6 +316,7 @@ final class TransferLoop {
     /// Sets up a handle for a transfer that begins its hop.
     private func prepare(_ transfer: Transfer) {
         transfer.isAtGate = false
+        if !suspended.isEmpty { suspended[transfer.ticket.id] = nil }
         attempt(transfer) { () throws(TransferError) in
             guard let handle = idleHandles.popLast() ?? EasyHandle(connections: multi.connections) else {
                 throw .engine(detail: "out of memory")

@@ -87,6 +87,20 @@ struct TimeoutTests {
         #expect(fetched.error == .maxTimeExceeded(short))
     }
 
+    @Test("The total time limit ends a redirect that waits for its host") func queuedRedirect() async throws {
+        let target = try FaultServer { _ in [.hold] }
+        let server = try FaultServer { [url = target.url("/to")] _ in
+            [.reply("302 Found", headers: ["Location: \(url)"], body: [])]
+        }
+        let engine = Engines.make { $0.maxPerHost = 1 }
+        let held = Task { await fetch(target.url("/held"), engine: engine) }
+        #expect(await eventually { target.requests.count == 1 })
+        let fetched = await fetch(server.url(), engine: engine) { $0.options.maxTime = short }
+        #expect(fetched.error == .maxTimeExceeded(short))
+        held.cancel()
+        #expect(await held.value.error == .cancelled, "it has kept its place all the time")
+    }
+
     @Test("A stalled transfer does not delay others") func others() async throws {
         let server = try FaultServer { $0.path == "/stall" ? [.hold] : [.reply()] }
         let engine = Engines.make()
