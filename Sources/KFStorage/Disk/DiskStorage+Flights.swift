@@ -6,19 +6,23 @@ extension DiskStorage {
     /// cache (single flight). The claim ends when the returned object is released.
     ///
     /// Returns nil while another process has the flight. It becomes free when that process dies. This process can
-    /// claim it repeatedly, and holds it until the last claim is given up. Read-only processes make their requests
-    /// without a claim.
-    package func enterFlight(_ key: EntryKey) throws(StorageError) -> FlightHold? {
-        try enter(key).map { FlightHold(self, key, $0) }
+    /// claim it repeatedly, except `exclusively`, and holds it until the last claim is given up. Read-only processes make
+    /// their requests without a claim.
+    package func enterFlight(_ key: EntryKey, exclusively: Bool = false) throws(StorageError) -> FlightHold? {
+        try enter(key, exclusively: exclusively).map { FlightHold(self, key, $0) }
     }
 
-    /// Claims the flight and returns its progress; nil while another process has it.
-    func enter(_ key: EntryKey) throws(StorageError) -> FlightProgress? {
+    /// Whether this process has the flight of a key.
+    package func hasFlight(_ key: EntryKey) -> Bool { flights.withLock { $0.flights[key.id] != nil } }
+
+    /// Claims the flight and returns its progress; nil while it is not to be had.
+    func enter(_ key: EntryKey, exclusively: Bool = false) throws(StorageError) -> FlightProgress? {
         let session = session
         guard let file = try session.flights() else { return FlightProgress() }
         let maps = !session.directory.isOnNetwork
         let entry = try flights.withLock { table throws(StorageError) -> (progress: FlightProgress?, beats: Bool) in
-            guard let flight = try table.enter(key, file, maps: maps) else { return (nil, false) }
+            guard let flight = try table.enter(key, file, maps: maps, exclusively: exclusively)
+            else { return (nil, false) }
             defer { table.isBeating = true }
             return (flight.progress, !table.isBeating)
         }

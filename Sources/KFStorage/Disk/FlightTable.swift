@@ -58,9 +58,12 @@ struct FlightTable {
         return false
     }
 
-    /// Claims the flight of a key; nil while another process has it.
-    mutating func enter(_ key: EntryKey, _ file: FileLock, maps: Bool) throws(StorageError) -> Flight? {
+    /// Claims the flight of a key; nil while another process has it, and with `exclusively` while this one has.
+    mutating func enter(
+        _ key: EntryKey, _ file: FileLock, maps: Bool, exclusively: Bool
+    ) throws(StorageError) -> Flight? {
         if let known = flights[key.id] {
+            if exclusively { return nil }
             flights[key.id]?.count += 1
             return known
         }
