@@ -53,6 +53,26 @@ extension EndToEnd {
             #expect(means[0] != nil && means[0] == means[1], "\(means)")
         }
 
+        @Test(
+            "A stored image has not failed although its original is too large", arguments: ["fetch", "prefetch"],
+            [["-p", "resize:50x"], ["--variant", "a=resize:50x", "--variant", "b=resize:60x"]])
+        func tooLarge(command: String, images: [String]) async throws {
+            let url = server.url("jpeg/progressive.jpg")
+            try kf.home.write("list.txt", url)
+            let arguments = [command, command == "fetch" ? url : "list.txt", "--max-size", "60k"] + images
+            let told = try await kf.run(arguments)
+            #expect(told.status == 0 && told.errors.contains("warning: \(url)"), "\(told)")
+            #expect(told.errors.contains("the original: not stored: the image (108 KiB) is larger than"), "\(told)")
+            for (options, status) in [(["--force-refresh"], "fetched"), ([], command == "fetch" ? "disk" : "cached")] {
+                let again = try await kf.run(arguments + options + ["--json"])
+                for item in try again.items() {
+                    #expect(item.status == status && item.error == nil && item.path != nil, "\(again)")
+                }
+                let warnings = try again.objects().compactMap { $0["warnings"] as? [String] }
+                #expect(warnings.allSatisfy { $0.isEmpty == options.isEmpty } && again.status == 0, "\(again)")
+            }
+        }
+
         @Test("A missing source of variants is remembered, whatever is stored", arguments: ["processed", "both"])
         func remembered(store: String) async throws {
             let origin = try FaultServer { _ in [.reply("404 Not Found")] }

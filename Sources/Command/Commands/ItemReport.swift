@@ -71,7 +71,11 @@ struct ItemReport: Sendable {
         for warning in result?.warnings ?? [] where common.verbose || warning.isLoss && !common.quiet {
             common.warn(warning.message, about: title)
         }
+        if let unstored { common.warn(unstored, about: title) }
     }
+
+    /// The warning that the original of a stored image is not stored.
+    private var unstored: String? { (result?.storing.originalError).map { "the original: \($0.message)" } }
 
     private var title: String { label.map { "\(name) (\($0))" } ?? name }
 
@@ -182,8 +186,9 @@ struct ItemReport: Sendable {
             ) { $0.result?.check?.rawValue },
             JSONField(
                 "warnings",
-                "Damage that costs no pixel, and what processing left out. Reported when the image arrives or is made."
-            ) { $0.result?.warnings.map(\.message) ?? [] },
+                "Damage that costs no pixel, what processing left out, and why the original of a stored image is not stored. "
+                    + "Reported when the image arrives or is made."
+            ) { ($0.result?.warnings.map(\.message) ?? []) + [$0.unstored].compactMap(\.self) },
             JSONField(
                 "error",
                 "null, or code (a stable number), reason (its name) and message (for people). Where they apply: "

@@ -285,10 +285,10 @@ public struct PrefetchResult: Sendable {
         if case .success = image { error = problem }
     }
 
-    /// Whether a copy was written, or the image has warnings.
+    /// Whether a copy was written, or there are warnings.
     package var isWorthTelling: Bool {
         if copy != nil { return true }
         guard case .success(let result) = image else { return false }
-        return !result.warnings.isEmpty
+        return !result.warnings.isEmpty || result.storing.originalError != nil
     }
 }

@@ -172,23 +172,28 @@ final class Draft: Sendable {
 }
 
 extension ImageEnding {
-    /// Returns the file of the requested image, if it is stored, and how its stores have ended.
+    /// Returns the file of the requested image, if it is stored, and how its stores have ended. What failed for its original
+    /// alone is no failure of a stored image.
     func outcomes() -> (stored: StoredFile?, storing: CacheStoreResult) {
         var (stored, storing) = (StoredFile?.none, CacheStoreResult())
-        if let problem = derivation?.problem { storing.disk = .failed(problem) }
+        storing.originalError = derivation?.problem
         if case .processed = content, retrieval.usesMemory { storing.memory = .stored }
         func note(_ place: Int?, isImage: Bool) {
             switch place.flatMap({ body.outcome(of: $0) }) {
             case .success(let file?)?:
-                if storing.diskError == nil { storing.disk = .stored }
+                storing.disk = .stored
                 if isImage { stored = file }
                 if facts.response != nil { retrieval.options.answers?.confirm(file.entry.key) }
-            case .failure(let error)?: storing.disk = .failed(error)
+            case .failure(let error)? where isImage: storing.disk = .failed(error)
+            case .failure(let error)?: storing.originalError = error
             case .success(nil)?, nil: break
             }
         }
         note(original, isImage: retrieval.wantsOriginal)
         note(target, isImage: true)
+        if stored == nil, let error = storing.originalError.take(), storing.diskError == nil {
+            storing.disk = .failed(error)
+        }
         return (stored, storing)
     }
 
@@ -205,9 +210,7 @@ extension ImageEnding {
 
     /// Returns the result before anything has been stored, and puts it into memory.
     func early() throws(KingfisherError) -> RetrieveImageResult {
-        var storing = CacheStoreResult()
-        if let problem = derivation?.problem { storing.disk = .failed(problem) }
-        let result = try result(stored: nil, storing)
+        let result = try result(stored: nil, CacheStoreResult())
         remember(result)
         return result
     }

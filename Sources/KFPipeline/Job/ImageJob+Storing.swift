@@ -87,8 +87,10 @@ extension ImageJob {
         if !draft.ending.parts.isEmpty { return end(draft.ending.parts, &turn) }
         // The recipient may already have its result, so that a failed store needs another way to be reported.
         if isDelivered {
-            if !isCancelled, let error = draft.ending.outcomes().storing.diskError {
-                draft.ending.retrieval.cache.tellFailedStore(draft.ending.retrieval.target, error)
+            if !isCancelled {
+                let (retrieval, storing) = (draft.ending.retrieval, draft.ending.outcomes().storing)
+                if let error = storing.diskError { retrieval.cache.tellFailedStore(retrieval.target, error) }
+                if let error = storing.originalError { retrieval.originals.tellFailedStore(retrieval.original, error) }
             }
             return _ = deliver(nil)
         }

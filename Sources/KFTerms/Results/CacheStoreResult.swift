@@ -38,6 +38,8 @@ public struct CacheStoreResult: Sendable {
     public var memory = Outcome.none
     /// The result on the disk.
     public var disk = Outcome.none
+    /// The error that kept the original of an image off the disk that is stored itself; nil when there was none.
+    public package(set) var originalError: KingfisherError?
 
     package init() {}
 

@@ -205,4 +205,21 @@ struct RetrievalTests {
         #expect(result.storing.diskError?.errorCode == 3014)
         #expect(try await result.data() == jpeg)
     }
+
+    @Test("An image is stored although the store of its original fails", arguments: [true, false])
+    func originalFails(waits: Bool) async throws {
+        let failures = SharedValue<[CacheStoreFailure]>([])
+        let fixture = try ManagerFixture(caching: {
+            $0.diskSizeLimit = 60_000
+            $0.didFailToStore = { failure in failures.change { $0.append(failure) } }
+        })
+        let options = try ManagerFixture.resized { ($0.waitForCache, $0.cacheOriginalImage) = (waits, true) }
+        let result = try await fixture.manager.retrieveImage(with: source, options: options)
+        await fixture.manager.shutdown()
+        #expect(result.storing.diskError == nil)
+        #expect(result.storing.originalError?.errorCode == (waits ? 3014 : nil))
+        #expect(failures.value.map(\.name.identifier) == (waits ? [] : [""]))
+        let cached = fixture.manager.cache
+        #expect(try await cached.imageCachedType(forKey: "key", processorIdentifier: result.identifier) != .none)
+    }
 }
