@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import KFNetwork
 import Support
 import Synchronization
@@ -49,6 +49,30 @@ struct UploadTests {
         #expect(upload.request.header("Transfer-Encoding") == nil)
         #expect(upload.request.header("If-None-Match") == "*")
         #expect(upload.body == body)
+    }
+
+    /// nginx ends each connection as soon as it is idle, with the streams that have just begun.
+    @Test("Uploads continue on other connections", .enabled(if: FileServer.isInstalled))
+    func endedConnections() async throws {
+        let certificates = try await TestCertificates.shared
+        let files = try TemporaryDirectory()
+        let server = try FileServer(
+            files: files, configuration: [FileServer.storing, "keepalive_timeout 0;"],
+            identity: certificates.identity(.good))
+        let (engine, authority) = (Engines.make(), certificates.authority)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<300 {
+                group.addTask {
+                    let fetched = await put(
+                        server.secureURL("\(number)"), .bytes(bytes(100 * number)), engine: engine
+                    ) { $0.options.caFile = authority }
+                    #expect(fetched.error == nil)
+                }
+            }
+        }
+        for number in 0..<300 {
+            #expect(try [UInt8](Data(contentsOf: files.path("\(number)"))) == bytes(100 * number))
+        }
     }
 
     @Test("A PUT without a body is empty") func empty() async throws {
