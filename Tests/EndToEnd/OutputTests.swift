@@ -296,17 +296,61 @@ extension EndToEnd {
             #expect(try kf.text("list.txt") == list && kf.contents("other.png") == Data(image))
         }
 
-        @Test("A copy never replaces the overlay of its run", arguments: [["fetch"], ["prefetch", "-"]])
-        func overlay(command: [String]) async throws {
+        @Test(
+            "A copy never replaces an image that its run reads", arguments: [["fetch"], ["prefetch", "-"]],
+            [
+                ["-p", "watermark:grey.png"], ["-p", "watermark:file:///HOME/grey.png"], ["--alternative", "grey.png"],
+                ["--on-failure", "file:///HOME/grey.png"],
+            ])
+        func overlay(command: [String], options: [String]) async throws {
             let mark = try FixturesDirectory.named("png/rgba.png").data
             try kf.home.write("grey.png", mark)
             let url = server.url("png/grey.png")
-            let words = ["--output-dir", ".", "--name", "{name}", "-p", "watermark:grey.png"]
+            let home = kf.home.url.path.dropFirst()
+            let words =
+                ["--output-dir", ".", "--name", "{name}"]
+                + options.map { $0.replacingOccurrences(of: "HOME", with: home) }
             let isList = command.count > 1
             let run = try await kf.run(
                 command + words + (isList ? [] : [url]), input: isList ? Data("\(url)\n".utf8) : nil)
             #expect(run.status == 1 && run.errors.contains("grey.png is a file of this run"), "\(run)")
             #expect(try kf.contents("grey.png") == mark)
+        }
+
+        @Test("A copy never replaces what a cache or a remote of its run holds")
+        func caches() async throws {
+            let image = try FixturesDirectory.bytes("png/grey.png")
+            let origin = try FaultServer { _ in [.reply(body: image)] }
+            let other = kf.home.path("other").path
+            let first = try await kf.run("fetch", server.url("png/rgb.png"), "--cache-dir", other)
+            let object = try #require(first.outputLines.first).dropFirst(kf.home.url.path.count + 1)
+            let names = [
+                "new/v1/index.sqlite", "new/CACHEDIR.TAG", "\(object)", "other/CACHEDIR.TAG", "far/kf1/a.png",
+                "new/a.png",
+            ]
+            let options = [
+                "--cache-dir", "new", "--cache-from", "other", "--remote", "file://\(kf.home.path("far").path)",
+                "--remote-write", "-P", ".", "--name", "{path}", "-f", "keep",
+            ]
+            let run = try await kf.run(["fetch"] + names.map { origin.url("/\($0)") } + options)
+            #expect(run.status == 1 && run.outputLines == ["new/a.png"], "\(run)")
+            #expect(run.errorLines.count { $0.contains("not written") } == 5, "\(run)")
+            #expect(try await kf.run("cache", "verify", "--cache-dir", other).status == 0)
+            #expect(try await kf.run("cache", "verify", "--cache-dir", "new").status == 0)
+        }
+
+        @Test(
+            "An option never overwrites what its run reads",
+            arguments: [
+                ["--cookie-jar", "list"], ["--failures", "m.png", "--alternative", "m.png"],
+                ["--results", "m.csv", "-p", "watermark:m.csv"], ["--failures", "m.png", "--on-failure", "./m.png"],
+            ])
+        func inputs(options: [String]) async throws {
+            try kf.home.write("list", server.url("png/grey.png") + "\n")
+            for name in ["m.png", "m.csv"] { try kf.home.write(name, FixturesDirectory.named("png/rgba.png").data) }
+            let run = try await kf.run(["prefetch", "list", "-P", "out", "--create-dirs"] + options)
+            #expect(run.status == 2, "\(run)")
+            #expect(try kf.text("list").contains("grey.png") && kf.contents("m.png") == kf.contents("m.csv"))
         }
 
         @Test("Formats and variants combine into plain names")

@@ -42,6 +42,25 @@ extension EndToEnd {
             #expect(again.status == 1 && files == ["a.jpg", "b.jpg"], "\(again)")
         }
 
+        @Test("An image that fails under another signature, user or content keeps its copy of before")
+        func failedAnew() async throws {
+            let list = kf.home.path("list").path
+            let address = server.url("a.jpg").dropFirst("http://".count)
+            try kf.home.write("local.png", FixturesDirectory.named("png/rgb.png").data)
+            func run(_ version: String, _ status: Int32) async throws {
+                try kf.home.write("list", "http://u:\(version)@\(address)?sig=\(version)\nlocal.png\n")
+                let run = try await kf.run(
+                    "prefetch", list, "-P", "mirror", "--create-dirs", "--prune-output", "--key-ignore", "sig",
+                    "--allow-local",
+                    "--force-refresh", "--retry", "0")
+                #expect(run.status == status && files == ["a.jpg", "local.png"], "\(run)")
+            }
+            try await run("1", 0)
+            try FileManager.default.removeItem(at: kf.home.path("www/a.jpg"))
+            try kf.home.write("local.png", "no image")
+            try await run("2", 1)
+        }
+
         @Test("A copy goes when its image has another name")
         func renamed() async throws {
             #expect(try await run(["a.jpg", "b.jpg"]).status == 0)

@@ -103,7 +103,7 @@ extension EndToEnd {
             "An unusable results file is refused before any work",
             arguments: [
                 (["--results", "out.txt"], "ends in .csv or .jsonl"),
-                (["--results", "list.csv"], "would overwrite the list"),
+                (["--results", "list.csv"], "would overwrite list.csv, which the run reads"),
                 (["--results", "x/out.csv"], "cannot write"),
                 (["--results", "old.csv", "--failures", "./old.csv"], "same file"),
                 (["--results", "old.csv", "--dry-run"], "--dry-run has no --results"),

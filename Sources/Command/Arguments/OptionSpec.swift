@@ -169,8 +169,9 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
         if placeholder.hasPrefix("FILE.") { return .files }
         let words = words
         if !words.isEmpty { return .words(words) }
-        switch placeholder.prefix(while: { $0 != "|" }) {
-        case "FILE", "LIST", "SOURCE": return .files
+        if placeholder.split(separator: "|").contains("FILE") { return .files }
+        switch placeholder {
+        case "LIST", "SOURCE": return .files
         case "DIR": return .directories
         case "SPEC", "CHAIN": return .processors
         default: return .nothing

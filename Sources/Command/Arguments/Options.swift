@@ -105,6 +105,11 @@ extension Options {
 
 /// The format of lists, their columns, and the limit of failures.
 extension Options {
+    /// The options that name a file which the run writes.
+    static var written: [OptionSpec] {
+        [output.spec, srcset.spec, results.spec, failures.spec, remoteDropped.spec, cookieJar.spec, lock.spec]
+    }
+
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
         hashColumn.spec, altColumn.spec,

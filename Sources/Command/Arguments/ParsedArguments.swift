@@ -279,13 +279,29 @@ struct ParsedArguments: Sendable {
 
     func setting(of option: OptionSpec) -> Setting? { settings[option.name] }
 
-    /// The files that the operands and the options name, for reading or writing.
-    var files: [String] {
-        operands
-            + options.flatMap { option in
-                guard let setting = settings[option.name], option.value?.completion == .files else { return [String]() }
-                return setting.values
+    /// The files that the operands and the options name, for reading or writing, and that of the configuration.
+    var files: [String] { operands + optionFiles.map(\.path) + [file?.path].compactMap(\.self) }
+
+    private var optionFiles: [(option: OptionSpec, path: String)] {
+        options.flatMap { option -> [(OptionSpec, String)] in
+            guard let setting = settings[option.name], option.value?.completion == .files else { return [] }
+            return setting.values.map { (option, $0) }
+        }
+    }
+
+    /// Refuses an option that writes a file which the run reads, or which another option names. `-` is standard input.
+    func refuseSharedFiles(reading inputs: @autoclosure () -> [String]) throws(UsageError) {
+        let files = optionFiles
+        for (output, path) in files where Options.written.contains(where: { $0 === output }) {
+            // -o names the file that it replaces.
+            let read = output === Options.output.spec ? [] : inputs()
+            if let input = read.first(where: { AppendedFile.isSameFile(path, $0) }) {
+                throw UsageError(message: "--\(output.name) would overwrite \(input), which the run reads")
             }
+            for (other, file) in files where other !== output && AppendedFile.isSameFile(path, file) {
+                throw UsageError(message: "--\(output.name) and --\(other.name) name the same file, \(path)")
+            }
+        }
     }
 
     /// Refuses a variable that seems to choose what is deleted. If it were ignored, something else would be deleted.

@@ -9,9 +9,9 @@ enum Destination: Sendable {
     /// Tar archives in a directory.
     case shards(String, ShardExporter.Configuration)
 
-    /// `results`: the number of images that are made. `forms`: those that are made of each source.
+    /// `results`: the number of images that are made.
     init(
-        _ arguments: ParsedArguments, results: Int, forms: [ImageExporter.Form], json: Bool
+        _ arguments: ParsedArguments, _ settings: RetrievalSettings, results: Int, json: Bool
     ) throws(UsageError) {
         let isWidths = try !arguments[Options.widths].isEmpty
         let template = try arguments[Options.name] ?? (isWidths ? .standardOfWidths : nil)
@@ -24,7 +24,7 @@ enum Destination: Sendable {
         if let shards = try arguments[Options.shards] {
             var configuration = ShardExporter.Configuration(
                 names: ShardNames(size: try arguments[Options.shardSize], part: try arguments[Options.shard]))
-            let named = Dictionary(grouping: forms, by: \.variant).values
+            let named = Dictionary(grouping: settings.forms, by: \.variant).values
             if named.contains(where: { $0.count > 1 && $0.contains { $0.format == nil } }) {
                 throw UsageError(message: "with --shards, -f keep and another format could give two images one name")
             }
@@ -43,10 +43,11 @@ enum Destination: Sendable {
         if let directory {
             let record =
                 try arguments[Options.pruneOutput]
-                ? OutputRecord(directory: directory, skipsInvalid: try arguments[Options.skipInvalid]) : nil
+                ? OutputRecord(
+                    directory: directory, skipsInvalid: try arguments[Options.skipInvalid],
+                    request: settings.options.request) : nil
             let exporter = ImageExporter(
-                directory: directory, template: template, forms: forms, options: options, record: record)
-            exporter.protect(arguments.files)
+                directory: directory, template: template, forms: settings.forms, options: options, record: record)
             self = .directory(exporter)
             return
         }

@@ -15,8 +15,8 @@ struct FailureFile: ~Copyable {
     /// The reason why failures are missing from the file; nil while none are.
     var problem: String? { file.problem }
 
-    init(_ path: String, lists: [String]) throws(UsageError) {
-        file = try AppendedFile(path, option: "--failures", lists: lists)
+    init(_ path: String) throws(UsageError) {
+        file = try AppendedFile(path, option: "--failures")
     }
 
     /// Empties the file of an earlier run if this run has no failure.

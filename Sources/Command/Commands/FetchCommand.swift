@@ -28,12 +28,11 @@ struct FetchCommand: Sendable {
             throw UsageError(message: "--prune-lock needs a URL: no other source has a line in the lock")
         }
         let results = sources.count * settings.variants.count
-        destination = try Destination(arguments, results: results, forms: settings.forms, json: common.json)
+        destination = try Destination(arguments, settings, results: results, json: common.json)
         if let column = destination.exporter?.columns.first {
             throw UsageError(message: "--name: {\(column)} is a column of a list, and 'kf fetch' reads none")
         }
-        destination.exporter?.protect(sources.map(\.text))
-        settings.protectOverlays(from: destination.exporter)
+        try settings.protectFiles(of: arguments, sources.map(\.text), common, from: destination.exporter)
         try settings.checkKey(sources.map(\.text))
         if settings.options.expectedHash != nil, sources.count > 1 {
             throw UsageError(message: "--hash works with one source, not with \(sources.count)")
@@ -42,7 +41,7 @@ struct FetchCommand: Sendable {
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored); write the image with -o or --output-dir")
         }
-        srcset = try SrcsetFile(arguments, others: sources.map(\.text))
+        srcset = try SrcsetFile(arguments)
     }
 
     func run() -> ExitStatus {

@@ -35,11 +35,10 @@ struct PrefetchCommand: Sendable {
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
         }
-        destination = try Destination(arguments, results: .max, forms: settings.forms, json: common.json)
+        destination = try Destination(arguments, settings, results: .max, json: common.json)
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
         }
-        settings.protectOverlays(from: destination.exporter)
         try settings.checkOnFailure(destination)
         options.needsSameColumns = try arguments[Options.results].map(ResultsFile.isDelimited) ?? false
         altColumn = try arguments[Options.altColumn]
@@ -47,6 +46,7 @@ struct PrefetchCommand: Sendable {
         annotations = isDryRun ? nil : try Annotations(arguments)
         options.copyColumns = destination.columns + [altColumn].compactMap(\.self)
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
+        try settings.protectFiles(of: arguments, paths, common, from: destination.exporter)
         for path in paths where path.contains("://") || ImageFolder.isFolder(path) {
             let shown = RequestURL.redacted(path)
             throw UsageError(message: "'kf prefetch' reads lists; for a URL or a folder: kf fetch \(shown)")
@@ -77,13 +77,9 @@ struct PrefetchCommand: Sendable {
             try ResultsFile(
                 path, lists: paths, format, measures: try RetrievalSettings.measures(arguments))
         }
-        if let results, let failures, AppendedFile.isSameFile(results, failures) {
-            throw UsageError(message: "--results and --failures name the same file, \(results)")
-        }
-        let records = try failures.map { path throws(UsageError) in try FailureFile(path, lists: paths) }
-        let others = paths + [results, failures].compactMap(\.self)
+        let records = try failures.map { path throws(UsageError) in try FailureFile(path) }
         return PrefetchOutput(
-            failures: records, results: rows, srcset: try SrcsetFile(arguments, others: others),
+            failures: records, results: rows, srcset: try SrcsetFile(arguments),
             isOrdered: try arguments[Options.ordered])
     }
 

@@ -16,7 +16,7 @@ struct RemoteSettings: Sendable {
         // A dry run uploads nothing, and leaves the file of an earlier run as it is.
         let isDryRun = try arguments[Options.prefetchDryRun]
         let dropped = try arguments[Options.remoteDropped].flatMap { path throws(UsageError) in
-            isDryRun ? nil : try DroppedUploads(path, lists: arguments.operands)
+            isDryRun ? nil : try DroppedUploads(path)
         }
         let isVerbose = try arguments[Options.verbose]
         self.dropped = dropped
@@ -89,8 +89,8 @@ private final class DroppedUploads: Sendable {
 
     private let state: Mutex<Dropped>
 
-    init(_ path: String, lists: [String]) throws(UsageError) {
-        state = Mutex(Dropped(file: try AppendedFile(path, option: "--remote-dropped", lists: lists)))
+    init(_ path: String) throws(UsageError) {
+        state = Mutex(Dropped(file: try AppendedFile(path, option: "--remote-dropped")))
     }
 
     func add(_ source: String) {

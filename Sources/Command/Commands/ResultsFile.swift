@@ -43,7 +43,7 @@ struct ResultsFile: ~Copyable {
             throw UsageError(
                 message: "lists of several formats have no columns in common for \(path); use a .jsonl file")
         }
-        file = try AppendedFile(path, option: "--results", lists: lists)
+        file = try AppendedFile(path, option: "--results")
         // The number of frames has a column in any case.
         fields =
             Self.fields

@@ -16,11 +16,6 @@ extension RetrievalSettings {
         if updates, pulls {
             throw UsageError(message: "--update-lock takes what the origins serve, and 'kf cache pull' asks none")
         }
-        for option in [Options.output, Options.results, Options.failures, Options.remoteDropped, Options.srcset] {
-            if let output = try arguments[option], AppendedFile.isSameFile(output, path) {
-                throw UsageError(message: "--\(option.name) would overwrite the lock \(path)")
-            }
-        }
         do throws(KingfisherError) {
             return try LockedRun(
                 path: path, mode: isFrozen ? .frozen : updates ? .updating : .adding,

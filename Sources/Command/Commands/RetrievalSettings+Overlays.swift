@@ -47,9 +47,17 @@ extension RetrievalSettings {
         }
     }
 
-    /// Keeps copies from replacing the files of overlays.
-    func protectOverlays(from exporter: ImageExporter?) {
-        exporter?.protect(variants.flatMap { $0.options.processor.missingOverlays })
+    /// Keeps copies from replacing files of the run and what its caches hold, and refuses other outputs that would.
+    func protectFiles(
+        of arguments: ParsedArguments, _ inputs: [String], _ common: CommonSettings, from exporter: ImageExporter?
+    ) throws(UsageError) {
+        let overlays = variants.flatMap { $0.options.processor.missingOverlays }
+        try arguments.refuseSharedFiles(reading: inputs + overlays)
+        guard let exporter else { return }
+        exporter.protect(inputs + overlays + arguments.files)
+        exporter.protect(
+            caches: ([common.cacheDirectory] + lowerLayers).filter { !$0.isEmpty },
+            remotes: try arguments[Options.remote])
     }
 
     /// Whether a watermark has an overlay that is not read yet.

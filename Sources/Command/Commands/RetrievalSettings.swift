@@ -38,7 +38,7 @@ struct RetrievalSettings: Sendable {
     /// The figures of each image that are reported.
     let measures: [ImageMeasure]
     let copiesUndecoded: Bool
-    private let lowerLayers: [String]
+    let lowerLayers: [String]
     private let remotes: RemoteSettings
     private let verifies: Bool
     private let synchronizes: Bool

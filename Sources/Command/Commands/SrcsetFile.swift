@@ -27,8 +27,8 @@ final class SrcsetFile: Sendable {
     private let sizes: String
     private let writing: Mutex<Writing>
 
-    /// Opens the temporary file. Nil without the option. `others`: files of the run that it must not replace.
-    init?(_ arguments: ParsedArguments, others: [String]) throws(UsageError) {
+    /// Opens the temporary file. Nil without the option.
+    init?(_ arguments: ParsedArguments) throws(UsageError) {
         guard let path = try arguments[Options.srcset] else {
             try arguments.refuse(
                 [Options.srcsetURL.spec, Options.altColumn.spec, Options.srcsetSizes.spec], without: "--srcset")
@@ -41,9 +41,6 @@ final class SrcsetFile: Sendable {
         isJSON = ending.hasSuffix(".json")
         guard isJSON || ending.hasSuffix(".html") || ending.hasSuffix(".htm") else {
             throw UsageError(message: "--srcset needs the name of a file that ends in .html or .json")
-        }
-        if let other = others.first(where: { AppendedFile.isSameFile(path, $0) }) {
-            throw UsageError(message: "--srcset would overwrite \(other)")
         }
         let createsFolders = try arguments[Options.createDirs]
         let output: OutputFile

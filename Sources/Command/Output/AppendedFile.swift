@@ -17,21 +17,16 @@ struct AppendedFile: ~Copyable {
     /// Whether what an earlier run has left is gone. What a shell has opened is its own.
     private var isEmptied: Bool
 
-    /// Opens or creates the file. An earlier content stays until `append` or `empty`. It must not be one of the lists, of
-    /// which `-` is standard input. `option` is the one that names the file.
-    init(_ path: String, option: String, lists: [String]) throws(UsageError) {
-        file = try Self.open(path, option, lists)
+    /// Opens or creates the file. An earlier content stays until `append` or `empty`. `option` is the one that names the
+    /// file.
+    init(_ path: String, option: String) throws(UsageError) {
+        file = try Self.open(path, option)
         isEmptied = OpenFileName.is(path)
         self.path = path
     }
 
-    private static func open(
-        _ path: String, _ option: String, _ lists: [String]
-    ) throws(UsageError) -> FileDescriptor {
+    private static func open(_ path: String, _ option: String) throws(UsageError) -> FileDescriptor {
         guard !path.isEmpty, path != "-" else { throw UsageError(message: "\(option) needs the name of a file") }
-        if let list = lists.first(where: { isSameFile(path, $0) }) {
-            throw UsageError(message: "\(option) would overwrite the list \(list)")
-        }
         var flags = O_WRONLY | O_CREAT | O_APPEND | (OpenFileName.is(path) ? 0 : O_NOFOLLOW)
         while true {
             do throws(StorageError) {

@@ -88,6 +88,8 @@ public final class ImageExporter: Sendable {
     let record: OutputRecord?
     /// The local sources and the other files of the run. A list of a million files takes about 40 MB.
     private let protected = Mutex<(files: Set<FileID>, new: Set<NewFileID>)>(([], []))
+    /// The directories of the run's caches, and the folders that caches and remotes fill.
+    private let caches = Mutex<(roots: [String], folders: [String])>(([], []))
 
     /// Creates an exporter. The default template is `{stem}.{ext}`, and `{stem}-{variant}.{ext}` for named variants.
     public convenience init(
@@ -115,10 +117,11 @@ public final class ImageExporter: Sendable {
     /// Has these images, one for each form, written in place of those that fail. Their sources still count as failed.
     public func write(onFailure images: [RetrieveImageResult]) { onFailure.withLock { $0 = images } }
 
-    /// Protects the local sources and other files of a run, also those that it will make: no copy replaces one of them.
-    /// Claimed sources are protected, too.
-    package func protect(_ paths: [String]) {
-        for path in paths where path != "-" {
+    /// Protects the local sources and other files of a run, as paths or `file:` URLs, also those that it will make: no
+    /// copy replaces one of them. Claimed sources are protected, too.
+    package func protect(_ names: [String]) {
+        for name in names where name != "-" {
+            let path = LocalFileImageDataProvider.localPath(of: name)
             if let file = FileID(path) {
                 protected.withLock { _ = $0.files.insert(file) }
             } else if let file = NewFileID(path) {
@@ -127,7 +130,26 @@ public final class ImageExporter: Sendable {
         }
     }
 
+    /// Protects all that these caches and remotes hold in directories, also those that the run makes.
+    package func protect(caches roots: [String], remotes: [String]) {
+        let remotes = remotes.filter { $0.prefix(5).lowercased() == "file:" }.map(LocalFileImageDataProvider.localPath)
+        caches.withLock { $0 = (roots, roots.map { "\($0)/v1" } + remotes.map { "\($0)/kf1" }) }
+    }
+
+    /// Whether the folder is one that a cache fills, or is below one.
+    private func isOfCache(folder: String) -> Bool {
+        let filled = caches.withLock { $0.folders }.compactMap(OutputDirectory.real)
+        guard !filled.isEmpty, let real = OutputDirectory.real(folder) else { return false }
+        return filled.contains { real == $0 || real.hasPrefix("\($0)/") }
+    }
+
+    private func isMarker(_ path: String) -> Bool {
+        guard path.hasSuffix(CacheMarker.name), let file = NewFileID(path) else { return false }
+        return caches.withLock { $0.roots }.contains { NewFileID("\($0)/\(CacheMarker.name)") == file }
+    }
+
     private func isProtected(_ path: String) -> Bool {
+        if isMarker(path) { return true }
         let (hasFiles, hasNew) = protected.withLock { (!$0.files.isEmpty, !$0.new.isEmpty) }
         if hasFiles, let file = FileID(path), protected.withLock({ $0.files.contains(file) }) { return true }
         guard hasNew, let file = NewFileID(path) else { return false }
@@ -240,6 +262,11 @@ public final class ImageExporter: Sendable {
             if let part { path += "/\(part)" }
             if folders.withLock({ $0.contains(path) }) { continue }
             try OutputDirectory.make(path, parents: part == nil && options.createsFolders)
+            if isOfCache(folder: path) {
+                throw .processorError(
+                    reason: .outputFailed(
+                        detail: "not written: \(path) belongs to a cache of this run; use another directory"))
+            }
             // The number of new hosts is unlimited, and few of them recur.
             folders.withLock { if $0.count < 1024 { $0.insert(path) } }
         }

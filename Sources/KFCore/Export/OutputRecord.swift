@@ -9,7 +9,7 @@ import Synchronization
 /// longer names.
 ///
 /// The record is a file in the cache: a first line, the directory, then a line for each copy with the SHA-256 of its bytes,
-/// the hash of its source's key, and its path below the directory.
+/// the hash of its source's name, and its path below the directory.
 package final class OutputRecord: Sendable {
     /// The copies that a run has removed, or would remove.
     package struct Pruning: Sendable {
@@ -22,7 +22,7 @@ package final class OutputRecord: Sendable {
     private typealias Known = (digest: Digest, source: UInt64)
 
     private struct Seen {
-        /// The sources that the list names, by the hashes of their keys.
+        /// The sources that the list names, by the hashes of their names.
         var named: Set<UInt64> = []
         /// Those of which an image is missing in this run, so that the copies of before stay.
         var failed: Set<UInt64> = []
@@ -37,16 +37,17 @@ package final class OutputRecord: Sendable {
     /// The directory as it was given.
     private let directory: String
     private let skipsInvalid: Bool
+    private let request: RequestOptions
     private let seen = Mutex(Seen())
 
-    /// `skipsInvalid`: lines that name no source do not matter.
-    package init(directory: String, skipsInvalid: Bool = false) {
-        (self.directory, self.skipsInvalid) = (directory, skipsInvalid)
+    /// `skipsInvalid`: lines that name no source do not matter. `request` says what of a URL does not count.
+    package init(directory: String, skipsInvalid: Bool = false, request: RequestOptions = RequestOptions()) {
+        (self.directory, self.skipsInvalid, self.request) = (directory, skipsInvalid, request)
     }
 
-    /// Notes a source that the list names, and returns the hash of its key.
+    /// Notes a source that the list names, and returns the hash of its name there.
     package func name(_ source: Source) -> UInt64 {
-        let hash = ImageExporter.digest(source.cacheKey).prefix
+        let hash = ImageExporter.digest(source.listName(for: request)).prefix
         _ = seen.withLock { $0.named.insert(hash) }
         return hash
     }

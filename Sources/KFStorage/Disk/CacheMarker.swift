@@ -2,12 +2,12 @@ import Glibc
 
 /// The file `CACHEDIR.TAG`, which marks a directory as a cache and names its owner. kf writes to, and above all removes
 /// from, only directories that are its own.
-struct CacheMarker {
+package struct CacheMarker {
     /// The cache's open directory and, for messages, its path.
     let root: Int32
     let path: String
 
-    private static let name = "CACHEDIR.TAG"
+    package static let name = "CACHEDIR.TAG"
     private static let owner = """
         Signature: 8a477f597d28d172789f06886806bc55
         # This directory was made by kf

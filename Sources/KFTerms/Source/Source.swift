@@ -32,6 +32,20 @@ public enum Source: Sendable {
         return request.keyText(of: url).with(RequestIdentity.suffix(url, request))
     }
 
+    /// Returns the name that stays when the source is asked by another user, is signed anew, or is a file that changes.
+    package func listName(for request: RequestOptions) -> String {
+        switch self {
+        case .network(let resource):
+            let url = resource.downloadURL
+            return resource.cacheKey == url.cacheKey ? request.keyText(of: url) : resource.cacheKey
+        case .provider(let file as LocalFileImageDataProvider):
+            let key = file.cacheKey
+            let end = key.hasPrefix("file:") ? key.unicodeScalars.lastIndex(of: "?") : nil
+            return end.map { String(key.unicodeScalars[..<$0]) } ?? key
+        case .provider(let provider): return provider.cacheKey
+        }
+    }
+
     /// Returns the source of a URL, under its own key unless another one is given.
     package static func url(_ url: RequestURL, key: String?) -> Source {
         .network(key.map { ImageResource(downloadURL: url, cacheKey: $0) } ?? url)
@@ -156,6 +170,11 @@ extension LocalFileImageDataProvider {
     /// another host.
     public init(fileURL text: String, cacheKey: String? = nil) throws(KingfisherError) {
         try self.init(path: Self.path(of: text), cacheKey: cacheKey)
+    }
+
+    /// Returns the path that a text means; one that is no whole file: URL is a path itself.
+    package static func localPath(of text: String) -> String {
+        bestEffort { () throws(KingfisherError) in try path(of: text) } ?? text
     }
 
     /// Returns the path of a file: URL. Any other text is a path itself.
