@@ -105,10 +105,8 @@ extension Options {
 
 /// The format of lists, their columns, and the limit of failures.
 extension Options {
-    /// The options that name a file which the run writes.
-    static var written: [OptionSpec] {
-        [output.spec, srcset.spec, results.spec, failures.spec, remoteDropped.spec, cookieJar.spec, lock.spec]
-    }
+    /// The names of the options whose file the run writes.
+    static let written = ["output", "srcset", "results", "failures", "remote-dropped", "cookie-jar", "lock"]
 
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,

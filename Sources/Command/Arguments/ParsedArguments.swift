@@ -291,10 +291,12 @@ struct ParsedArguments: Sendable {
 
     /// Refuses an option that writes a file which the run reads, or which another option names. `-` is standard input.
     func refuseSharedFiles(reading inputs: @autoclosure () -> [String]) throws(UsageError) {
+        // A hit with none of them does not pay for the others.
+        guard settings.contains(where: { Options.written.contains($0.key) }) else { return }
         let files = optionFiles
-        for (output, path) in files where Options.written.contains(where: { $0 === output }) {
+        for (output, path) in files where Options.written.contains(output.name) {
             // -o names the file that it replaces.
-            let read = output === Options.output.spec ? [] : inputs()
+            let read = output.name == Options.output.name ? [] : inputs()
             if let input = read.first(where: { AppendedFile.isSameFile(path, $0) }) {
                 throw UsageError(message: "--\(output.name) would overwrite \(input), which the run reads")
             }

@@ -51,7 +51,7 @@ extension RetrievalSettings {
     func protectFiles(
         of arguments: ParsedArguments, _ inputs: [String], _ common: CommonSettings, from exporter: ImageExporter?
     ) throws(UsageError) {
-        let overlays = variants.flatMap { $0.options.processor.missingOverlays }
+        var overlays: [String] { variants.flatMap { $0.options.processor.missingOverlays } }
         try arguments.refuseSharedFiles(reading: inputs + overlays)
         guard let exporter else { return }
         exporter.protect(inputs + overlays + arguments.files)
