@@ -103,8 +103,7 @@ extension EndToEnd {
             }
             let list = (0..<40).map { server.url("/a.png?sig=\($0)") }.joined(separator: "\n")
             let run = try await kf.run(
-                ["prefetch", "-", "-j", jobs, "--key-ignore", "*", "--negative-ttl", "0", "--json"],
-                input: Data(list.utf8))
+                ["prefetch", "-", "-j", jobs, "--key-ignore", "*", "--json"], input: Data(list.utf8))
             #expect(try run.items().count { $0.status == "failed" } == 1, "\(run)")
             #expect(server.requests.count == 2, "\(run)")
             #expect(try run.items().reduce(0) { $0 + ($1.attempts ?? 0) } == 2, "\(run)")

@@ -206,9 +206,10 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         started.store(true, ordering: .relaxed)
         let admission = state.withLock { $0.claim?.enter() ?? .open }
         switch admission {
-        case .later: started.store(false, ordering: .relaxed)
-        // Another URL of the key has been fetched since the look-up missed.
-        case .open: if let moment, let store, table.hasStored(store.key, since: moment) { return .undecided }
+        case .open, .later:
+            // Another URL of the key has been fetched since the look-up missed. To find the image, no claim is needed.
+            if let moment, let store, table.hasStored(store.key, since: moment) { return .undecided }
+            if case .later = admission { started.store(false, ordering: .relaxed) }
         case .undecided, .ended: break
         }
         return admission
@@ -358,7 +359,8 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
     private func deliver(_ answer: Answer, _ turn: inout Turn) {
         leaveRoom()
         table.deliver(answer, of: self, stays: true, &turn)
-        table.end(self)
+        // The others of the key, which wait for this one, may look at once.
+        if case .stored = answer { stored() } else { table.end(self) }
     }
 
     /// Returns the body if it is a whole image.

@@ -31,6 +31,10 @@ extension Retrieval {
         guard case .entry(let answer) = answer, !answer.isExpired(at: now) else { return nil }
         // The image was stored later, so that the refusal is not the last response.
         if let stale, stale.created > answer.created { return nil }
+        // One key may be given to several URLs, and a run asks each of them until one brings the image.
+        if answer.url != (url?.text == target.key ? nil : url?.text), options.answers?.hasFailed(original) == true {
+            return nil
+        }
         let lines = HeaderLines(answer.freshness)
         let seconds = max(1, (answer.expires.since(now) + 999) / 1000)
         if lines.isLeftOut { return refusal(of: lines, secondsLeft: seconds) }

@@ -24,6 +24,8 @@ package final class RunAnswers: Sendable {
 
     private struct State {
         var entries = RecentValues<Int64>()
+        /// The entries of which a source has failed.
+        var failed = RecentValues<Int64>()
         /// The entries whose stores are under way, and since when.
         var arriving: [Int64: Timestamp] = [:]
         var young: [Name: Answer] = [:]
@@ -84,7 +86,11 @@ package final class RunAnswers: Sendable {
         // No source was asked at an open circuit.
         if case .responseError(reason: .circuitOpen) = error { return }
         note(error, retrieval.original, retrieval)
+        state.withLock { $0.failed.insert(retrieval.original.id) }
     }
+
+    /// Returns whether a source of the entry has failed, of any URL.
+    func hasFailed(_ key: EntryKey) -> Bool { state.withLock { $0.failed.contains(key.id) } }
 
     /// Notes that the image could not be made of what the source has sent.
     func note(makingFailure error: KingfisherError, of retrieval: Retrieval) {
