@@ -57,6 +57,19 @@ extension EndToEnd {
             #expect(all.errors.contains("0 fetched (0 B), 60 cached"), "\(all)")
         }
 
+        @Test("A signal ends a run whose output nobody takes")
+        func blocked() async throws {
+            let server = try FaultServer { [png] _ in [.reply(body: png)] }
+            try kf.home.write("list.txt", server.url("/a.png") + "\n")
+            try FileManager.default.createDirectory(at: kf.home.path("out"), withIntermediateDirectories: false)
+            #expect(mkfifo(kf.home.path("out/a.png").path, 0o600) == 0)
+            let run = try kf.start(["prefetch", "list.txt", "-P", "out", "--grace", "1s"])
+            #expect(await eventually { server.requests.count == 1 })
+            run.signal(SIGTERM)
+            let result = try await run.wait(timeout: .seconds(40))
+            #expect(result.status == 143 && kf.leftovers() == [], "\(result)")
+        }
+
         @Test("A second signal cancels the running downloads", arguments: [SIGTERM, SIGINT])
         func secondSignal(second: Int32) async throws {
             let gate = Gate()

@@ -101,7 +101,7 @@ struct PrefetchCommand: Sendable {
         }
         let waits = WaitReport(common)
         let manager = settings.manager(common, waits)
-        let interrupts = Interrupts(preparing: manager)
+        let interrupts = Interrupts(patience: settings.patience, preparing: manager)
         guard let prepared = settings.prepared(manager, interrupts, common) else { return .usage }
         destination.exporter?.write(onFailure: prepared.standIns)
         var command = self

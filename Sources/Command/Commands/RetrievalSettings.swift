@@ -241,6 +241,13 @@ struct RetrievalSettings: Sendable {
     /// The wait for another process's lock on the cache after a signal or the deadline.
     static let patienceAfterSignal = Duration.seconds(1)
 
+    /// The time after which a signal ends a run that is still writing: its output may be a pipe that nobody reads.
+    var patience: DispatchTimeInterval? {
+        grace.map { .seconds(Int(min(max(0, $0.components.seconds), 1 << 31)) + Self.secondsToWrite) }
+    }
+
+    private static let secondsToWrite = 5
+
     static let deadlineMessage = "kf: stopped early: the deadline has passed"
     static let closedMessage = "kf: stopped early: the reader of standard output has closed it"
 
