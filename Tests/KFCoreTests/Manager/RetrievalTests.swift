@@ -206,6 +206,21 @@ struct RetrievalTests {
         #expect(try await result.data() == jpeg)
     }
 
+    @Test("A failure in a run refuses no other URL of its key")
+    func otherURL() async throws {
+        let (fixture, transport) = try answering(.init(status: 404), .init(body: jpeg))
+        func get(_ path: String, _ answers: RunAnswers?) async throws -> RetrieveImageResult {
+            let resource = ImageResource(downloadURL: try RequestURL("http://h/\(path)"), cacheKey: "k")
+            let options = ManagerFixture.options { ($0.negativeTimeToLive, $0.answers) = (.seconds(60), answers) }
+            return try await fixture.manager.retrieveImage(with: .network(resource), options: options)
+        }
+        let run = RunAnswers()
+        await #expect(throws: KingfisherError.self) { try await get("a", run) }
+        await #expect(throws: KingfisherError.self, "another run obeys it") { try await get("b", nil) }
+        #expect(try await get("b", run).way == .fetched)
+        #expect(transport.requests.count == 2)
+    }
+
     @Test("An image is stored although the store of its original fails", arguments: [true, false])
     func originalFails(waits: Bool) async throws {
         let failures = SharedValue<[CacheStoreFailure]>([])
