@@ -207,9 +207,11 @@ final class ImageDownload: SharedWork, TransferSink, TransferGate {
         let admission = state.withLock { $0.claim?.enter() ?? .open }
         switch admission {
         case .open, .later:
-            // Another URL of the key has been fetched since the look-up missed. To find the image, no claim is needed.
-            if let moment, let store, table.hasStored(store.key, since: moment) { return .undecided }
-            if case .later = admission { started.store(false, ordering: .relaxed) }
+            let isLater = if case .later = admission { true } else { false }
+            // Another URL of the key has been fetched since the look-up missed. To find the image, no claim is needed; but if
+            // it is not found, the transfer starts beside the one that has the claim.
+            if let moment, let store, table.hasStored(store.key, since: moment, isKnown: isLater) { return .undecided }
+            if isLater { started.store(false, ordering: .relaxed) }
         case .undecided, .ended: break
         }
         return admission

@@ -182,9 +182,10 @@ final class WorkTable: Sendable {
         }
     }
 
-    /// Returns whether a body may have been stored under the key after this moment, by a request for any URL.
-    func hasStored(_ key: EntryKey, since moment: UInt64) -> Bool {
-        ends.withLock { $0.has(Int(truncatingIfNeeded: key.id), since: moment) }
+    /// Returns whether a body may have been stored under the key after this moment, by a request for any URL; with
+    /// `isKnown`, only if one was stored of late.
+    func hasStored(_ key: EntryKey, since moment: UInt64, isKnown: Bool = false) -> Bool {
+        ends.withLock { $0.has(Int(truncatingIfNeeded: key.id), since: moment, isKnown: isKnown) }
     }
 
     /// The number of waiters for all work that has not delivered.
@@ -231,11 +232,12 @@ private struct EndedWorks {
         count += 1
     }
 
-    /// Returns whether such work may have ended after this moment: where that is not known any more, it may.
-    func has(_ hash: Int, since moment: UInt64) -> Bool {
+    /// Returns whether such work may have ended after this moment: where that is not known any more, it may, unless it is to
+    /// be known.
+    func has(_ hash: Int, since moment: UInt64, isKnown: Bool = false) -> Bool {
         guard moment < count else { return false }
         // Both sets together hold at least the ends of one span.
-        return count - moment > Self.span || last.contains(hash) || earlier.contains(hash)
+        return !isKnown && count - moment > Self.span || last.contains(hash) || earlier.contains(hash)
     }
 }
 
