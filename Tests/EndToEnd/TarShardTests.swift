@@ -61,10 +61,43 @@ extension EndToEnd {
             #expect(try await kf.run(run + ["formats"] + formats, input: fixture.list([server.url("/a")])).status == 0)
             sample = try #require(try await fixture.shards("formats")["00000"]?.samples.first)
             #expect(Set(sample.keys) == ["key", "png", "png.json", "webp", "webp.json"], "\(sample)")
-            let both = try await kf.run(
-                run + ["x", "-f", "keep", "-f", "png"], input: fixture.list([server.url("/a")]))
-            #expect(both.status == 2 && !FileManager.default.fileExists(atPath: kf.home.path("x").path), "\(both)")
             #expect(server.requests.count == 1)
+        }
+
+        @Test("No two members of a sample have one name")
+        func distinctMembers() async throws {
+            let svg = Array(#"<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>"#.utf8)
+            let clear = Array(try FixturesDirectory.named("png/rgba.png").data)
+            let server = try FaultServer { request in [.reply(body: request.path == "/v.svg" ? svg : clear)] }
+            let urls = [server.url("/clear.png"), server.url("/v.svg")]
+            func samples(_ formats: [String]) async throws -> [[String: Any]] {
+                let directory = formats.joined()
+                let command = ["prefetch", "-", "--undecoded", "copy", "--ordered", "--create-dirs"] + formats
+                for result in ["first.csv", "again.csv"] {
+                    let options = ["--shards", directory, "--results", result]
+                    let run = try await kf.run(command + options, input: fixture.list(urls))
+                    #expect(run.status == 0, "\(run)")
+                    // A row for each format, though two of them may be one file; also for the images of a whole archive.
+                    #expect(try kf.text(result).split(separator: "\n").count == 5)
+                }
+                let shard = try #require(try await fixture.shards(directory)["00000"])
+                #expect(shard.values("sample") == ["000000000", "000000000", "000000001", "000000001"])
+                for row in shard.rows {
+                    let sample = try #require(shard.samples.first { $0["key"] as? String == row["sample"] as? String })
+                    #expect(sample.values.contains { $0 as? String == row["sha256"] as? String }, "\(row)")
+                }
+                #expect(Set(shard.samples[1].keys) == ["key", "svg", "svg.json"], "\(shard.samples[1])")
+                let copies = try await kf.run(command + ["-P", "copies" + directory], input: fixture.list(urls))
+                #expect(copies.status == 0, "\(copies)")
+                return shard.samples
+            }
+            // Beside the PNG is one in place of a JPEG. The later one has the digits that a copy in a directory has.
+            let formats = try await samples(["-f", "jpeg", "-f", "png"])[0]
+            let copy = try #require(fixture.names("copies-fjpeg-fpng").first { $0.hasPrefix("clear-") })
+            let field = copy.dropFirst("clear-".count)
+            #expect(Set(formats.keys) == ["key", "png", "png.json", "\(field)", "\(field).json"], "\(formats) \(copy)")
+            let kept = try await samples(["-f", "keep", "-f", "png"])[0]
+            #expect(Set(kept.keys) == ["key", "png", "png.json"], "\(kept)")
         }
 
         @Test("A changed list or other options are refused")

@@ -24,10 +24,6 @@ enum Destination: Sendable {
         if let shards = try arguments[Options.shards] {
             var configuration = ShardExporter.Configuration(
                 names: ShardNames(size: try arguments[Options.shardSize], part: try arguments[Options.shard]))
-            let named = Dictionary(grouping: settings.forms, by: \.variant).values
-            if named.contains(where: { $0.count > 1 && $0.contains { $0.format == nil } }) {
-                throw UsageError(message: "with --shards, -f keep and another format could give two images one name")
-            }
             configuration.createsFolders = options.createsFolders
             configuration.captionColumn = try arguments[Options.captionColumn]
             configuration.isOrdered = try arguments[Options.ordered] || dropsDuplicates

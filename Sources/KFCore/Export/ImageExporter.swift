@@ -70,6 +70,13 @@ public final class ImageExporter: Sendable {
         }
     }
 
+    /// The digits of its hash that an image's name has, one number after the other while the name is another image's.
+    /// Eight digits can be equal for two images, by chance or on purpose. The whole hash cannot.
+    static let hashDigits = [0, 8, 64]
+
+    static let nameIsTaken = KingfisherError.processorError(
+        reason: .outputFailed(detail: "not written: another image has its name"))
+
     /// The greatest depth of folders that a source's path can make.
     private static let deepest = 64
 
@@ -233,9 +240,8 @@ public final class ImageExporter: Sendable {
             throw .processorError(reason: .outputFailed(detail: "not written: its column '\(empty)' is empty"))
         }
         let sha256 = try result.digest()
-        let hash = Self.digest("\(sha256)@\(result.identifier)").hex
-        // Eight digits can be equal for two images, by chance or on purpose. The whole hash cannot.
-        for digits in [claim.taken.contains(form) ? 8 : 0, 8, 64] {
+        let hash = result.nameHash(sha256)
+        for digits in Self.hashDigits where digits > 0 || !claim.taken.contains(form) {
             let suffix = digits == 0 ? "" : "-\(hash.prefix(digits))"
             guard let name = template.name(names, (result.facts, sha256, hash), suffix: suffix) else {
                 throw .processorError(reason: .outputFailed(detail: "the template gives an invalid file name"))
@@ -253,7 +259,7 @@ public final class ImageExporter: Sendable {
             if let source = claim.recorded { record?.add(name, of: source, state == .left ? nil : Digest(hex: sha256)) }
             return Copy(path: path, state, of: result)
         }
-        throw .processorError(reason: .outputFailed(detail: "not written: another image has its name"))
+        throw Self.nameIsTaken
     }
 
     func makeFolders(_ name: String) throws(KingfisherError) {

@@ -82,6 +82,10 @@ extension RetrieveImageResult {
         if let sha256 = facts.sha256 { return sha256 }
         return try loadData().withUnsafeBytes { SHA256.hash($0) }.hex
     }
+
+    /// The hash of the encoded image, whose digest this is, and of its processing: 64 hexadecimal digits that tell images
+    /// of one name apart.
+    func nameHash(_ sha256: String) -> String { ImageExporter.digest("\(sha256)@\(identifier)").hex }
 }
 
 extension OutputTarget {

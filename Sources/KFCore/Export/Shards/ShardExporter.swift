@@ -232,11 +232,15 @@ public final class ShardExporter: PrefetchExporter {
         else { return outcome }
         let sample = configuration.names.sample(at: outcome.item.position)
         var images: [OpenShard.Image] = []
+        var members: [String: RetrieveImageResult] = [:]
         let isDropped = if case .responseError(reason: .duplicate)? = outcome.error { true } else { false }
         let ended = outcome.exported { image, form throws(KingfisherError) in
             // Behind the images are their descriptions, which the rows have.
-            if form < forms.count, !isDropped, image.storing.diskError == nil {
-                images.append(self.image(sample.key, form, image.facts.format, try EncodedImage(image)))
+            guard form < forms.count, !isDropped, image.storing.diskError == nil else { return nil }
+            // An image that cannot be read has no name: an equal one may be readable.
+            let encoded = try EncodedImage(image)
+            if let names = try self.names(sample.key, form, image, &members) {
+                images.append(OpenShard.Image(name: names.image, image: encoded, rowName: names.row, row: form))
             }
             return nil
         }
@@ -253,16 +257,26 @@ public final class ShardExporter: PrefetchExporter {
         return ended
     }
 
-    /// The members of an image and its row. The row of one of several formats has the whole name of its image before
-    /// `.json`.
-    private func image(
-        _ key: String, _ form: Int, _ format: ImageFormat, _ image: EncodedImage
-    ) -> OpenShard.Image {
+    /// The members of an image and its row, added to those of its sample; nil if the sample has the image already. The
+    /// row of one of several formats has the whole name of its image before `.json`. Of different images that would get
+    /// one name, the later ones have digits of their hashes before the extension. Throws `outputFailed` (4002).
+    private func names(
+        _ key: String, _ form: Int, _ image: RetrieveImageResult, _ members: inout [String: RetrieveImageResult]
+    ) throws(KingfisherError) -> (image: String, row: String)? {
         let variant = forms[form].variant
-        let stem = variant.map { "\(key).\($0)" } ?? key
-        let name = "\(stem).\(format.fileExtension)"
         let isOnly = forms.count { $0.variant == variant } <= 1
-        return OpenShard.Image(name: name, image: image, rowName: "\(isOnly ? stem : name).json", row: form)
+        for digits in ImageExporter.hashDigits {
+            var stem = variant.map { "\(key).\($0)" } ?? key
+            if digits > 0 { stem += ".\(image.nameHash(try image.digest()).prefix(digits))" }
+            let name = "\(stem).\(image.facts.format.fileExtension)"
+            let row = "\(isOnly ? stem : name).json"
+            guard let other = members[name] ?? members[row] else {
+                (members[name], members[row]) = (image, image)
+                return (name, row)
+            }
+            if try other.digest() == image.digest() { return nil }
+        }
+        throw ImageExporter.nameIsTaken
     }
 
     /// Publishes the last shard if the run was whole, and removes the files of the others. Throws `outputFailed` (4002)
