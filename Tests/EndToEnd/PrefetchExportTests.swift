@@ -66,6 +66,22 @@ extension EndToEnd {
             #expect(other == ["grey.jpg", "grey.png", "rgb.png"], "\(other)")
         }
 
+        @Test("Whole source names keep images of wrong extensions apart")
+        func wrongExtensions() async throws {
+            let pictures = try DataSet()
+            let server = try pictures.server()
+            let urls = ["photo", "photo.jpg", "photo.png"].map { server.url("/\($0)") }
+            // In both orders, and cached.
+            for list in [urls, urls.reversed(), urls] {
+                let result = try await kf.run(
+                    "prefetch", "-", "-j", "1", "-q", "-P", "out", "--name", "{name}.{ext}", input: pictures.list(list))
+                #expect(result.status == 0, "\(result)")
+                #expect(copies() == ["photo.jpg.png", "photo.png", "photo.png.png"])
+                #expect(try kf.contents("out/photo.png") == Data(pictures.picture("/photo")))
+                try FileManager.default.removeItem(at: kf.home.path("out"))
+            }
+        }
+
         @Test("Parts of a list give the same names as the whole")
         func shards() async throws {
             let names = ["png/grey.png", "jpeg/grey.jpg", "png/rgb.png", "gif/animated.gif", "webp/lossy.webp"]

@@ -10,9 +10,11 @@ import Synchronization
 /// An exporter that writes copies of the images of one run into a directory, named by a template.
 ///
 /// The first source that claims a name has it. An image of a later source with the same name gets `-` and eight digits
-/// of the hash of its content and processing at the end of its stem, and so does a later image of one source. A name does
-/// not depend on the order in which the images arrive, because sources claim their names in the order of the list: with
-/// the extension that their own name tells, and with any width, height and hash.
+/// of the hash of its content and processing at the end of its stem, and so does a later image of one source. Sources claim
+/// their names in the order of the list: with the extension that their own name tells, and with any width, height and
+/// hash. A name does not depend on the order in which the images arrive, unless only their bytes give two images one name:
+/// `photo.jpg` that is a PNG, beside `photo.png`. The first to arrive then has it. The template `{name}.{ext}` keeps such
+/// images apart.
 ///
 /// The exporter remembers the names of a run: the first 100,000 in memory, the others in a temporary database. A
 /// template with `{index}`, `{sha256}` or at least 12 digits of `{hash}` needs no memory.

@@ -28,7 +28,7 @@ public protocol PrefetchExporter: AnyObject, Sendable {
 }
 
 extension ImageExporter: PrefetchExporter {
-    /// Nil: the names of copies do not depend on the order in which the images arrive.
+    /// Nil: sources claim the names of their copies before the images arrive.
     public var maxItemsAhead: Int? { nil }
     /// The error of a full disk. Any other copy that cannot be written is the failure of its item alone.
     public var problem: KingfisherError? { fullDisk.withLock { $0 } }
