@@ -132,7 +132,8 @@ public final class LockedRun: Sendable {
         case .skipped(let files):
             if let file = files.first { note(source, file.entry.originalContent, isOfOrigin: true) }
         case .retrieved(let results):
-            for case .success(let image) in results.lazy.map(\.image).prefix(1) { note(image) }
+            // All images of an item have one original: the first that succeeds says what it is.
+            for case .success(let image) in results.lazy.map(\.image) { return note(image) }
         case .failed, .notTried: break
         }
     }
