@@ -217,20 +217,6 @@ extension EndToEnd.LockTests {
         #expect(try lock == "# kf images.lock 1\n\(url) \(hash("rgba")) \(bytes[1].count)\n")
     }
 
-    @Test("Items of one URL with other bytes are a mismatch")
-    func sameURL() async throws {
-        let bytes = try ["rgb", "rgba"].map { try FixturesDirectory.bytes("png/\($0).png") }
-        let origin = try FaultServer { request in
-            [.reply(body: bytes[request.header("X-Form") == "2" ? 1 : 0])]
-        }
-        let rows = (1...2).map { "\(origin.url("/b.png")),X-Form: \($0)\n" }.joined()
-        try kf.home.write("list.csv", "url,headers\n" + rows)
-        let run = try await kf.run(
-            "prefetch", "list.csv", "--headers-column", "headers", "--lock", "images.lock", "-j", "1")
-        #expect(run.status == 1 && run.errors.contains("1 new, 1 changed") && run.errors.contains("[2011]"), "\(run)")
-        #expect(try lock.split(separator: "\n").count == 2)
-    }
-
     @Test("A pull replaces no hash on the word of a remote")
     func pull() async throws {
         _ = try await prefetch()

@@ -187,7 +187,7 @@ struct FetchCommand: Sendable {
                 }
                 results.append(PrefetchResult(.success(result)))
             }
-            if case .success(let first)? = results.first?.image { settings.lock?.note(first) }
+            if case .success(let first)? = results.first?.image, let error = settings.lock?.note(first) { throw error }
             let claim = claim(source, index)
             let copied = results.exported(isForgiven: true) { image, form throws(KingfisherError) in
                 try write(image, form, claim, manager.cache)

@@ -48,8 +48,12 @@ extension RetrievalSettings {
             for one in replacements.prefix(common.verbose ? .max : 10) {
                 Terminal.printError("kf: \(Terminal.visible(one.url)): \(one.old) is now \(one.new)")
             }
-            let changed = "\(counts.changed) \(lock.mode == .updating ? "replaced" : "changed")"
-            var parts = ["\(counts.new) new", changed, "\(counts.asLocked) as locked"]
+            // An update may meet an image that is another one than that of an earlier item.
+            let refused = counts.changed - replacements.count
+            var parts = ["\(counts.new) new"]
+            if lock.mode == .updating { parts.append("\(replacements.count) replaced") }
+            if lock.mode != .updating || refused > 0 { parts.append("\(refused) changed") }
+            parts.append("\(counts.asLocked) as locked")
             parts += EntryText.counts(
                 (counts.pruned, "dropped"), (counts.notLocked, "not locked (alternative or stale)"))
             Terminal.printError("kf: \(lock.path): \(parts.joined(separator: ", "))")

@@ -40,7 +40,7 @@ extension RetrievalSettings {
             let source = try SourceArgument.source(name)
             let image = try await manager.retrieveOverlay(
                 of: source, options: options, pin: try lock?.pin(of: source, isOverlay: true))
-            lock?.note(image)
+            if let error = lock?.note(image) { throw error }
             return .success(try await image.data())
         } catch {
             return .failure(error)

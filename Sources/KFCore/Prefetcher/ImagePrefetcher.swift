@@ -249,12 +249,16 @@ public final class ImagePrefetcher: Sendable {
                 }
             }
         }
-        /// Counts the end of an item, and tells it.
-        func end(_ outcome: PrefetchOutcome) {
-            configuration.lock?.note(outcome)
+        /// Counts an outcome that the lock has seen, and tells it.
+        func close(_ outcome: PrefetchOutcome) {
             run.count(outcome)
             if sieve != nil { export(sieve?.pass(outcome) ?? []) }
             each(.ended(outcome, run.progress))
+        }
+        /// Ends an item.
+        func end(_ outcome: PrefetchOutcome) {
+            // Without a lock, no copy of the outcome is made.
+            if let lock = configuration.lock { close(lock.counted(outcome)) } else { close(outcome) }
         }
         /// Ends an item in flight. It is exported first if requested, unless it is retried, and exported then.
         func land(_ outcome: consuming PrefetchOutcome) {
@@ -267,6 +271,7 @@ public final class ImagePrefetcher: Sendable {
                     isPinned: outcome.isPinned, steps: outcome.steps)
             }
             if configuration.exporter != nil, !run.postpones(outcome), !run.setsAside(outcome) {
+                if let lock = configuration.lock { outcome = lock.checked(outcome) }
                 if sieve == nil { return export([outcome]) }
                 WorkerPool.exporting.submit { [outcome] in
                     inbox.post([.arrived(outcome, DuplicateSieve.Fingerprint(outcome))])

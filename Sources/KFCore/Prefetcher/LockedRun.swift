@@ -23,7 +23,8 @@ public final class LockedRun: Sendable {
     public struct Counts: Sendable {
         /// The images that were added.
         public fileprivate(set) var new = 0
-        /// The images that are others than the lock says, and were refused, unless the run updates the lock.
+        /// The images that are others than the lock says, and were refused, unless the run replaces their lines; and those
+        /// that an earlier item of the run contradicts.
         public fileprivate(set) var changed = 0
         /// The images that are as the lock says.
         public fileprivate(set) var asLocked = 0
@@ -34,8 +35,8 @@ public final class LockedRun: Sendable {
         public fileprivate(set) var notLocked = 0
     }
 
-    /// An image that is another one than the lock has by now: another run, or another item of this one, has locked its URL
-    /// meanwhile.
+    /// An image that is another one than the lock has by now: another run, or an earlier item of this one, has locked its
+    /// URL meanwhile.
     public struct Conflict: Sendable {
         /// The URL in the lock.
         public let url: String
@@ -54,12 +55,13 @@ public final class LockedRun: Sendable {
 
     private struct State {
         var changes: [String: ImageLock.Change] = [:]
+        /// The rows whose images an update has found as they were.
+        var confirmed: Set<Int> = []
         var counts = Counts()
         /// Whether the list has named the image of each row.
         var named: [Bool]
         var hasNamedOne = false
         var hasUnreadable = false
-        var conflicts: [Conflict] = []
     }
 
     /// The path of the lock.
@@ -120,63 +122,115 @@ public final class LockedRun: Sendable {
         return mode == .updating ? nil : lock.image(row).hash
     }
 
-    /// Notes the end of an item.
-    func note(_ outcome: PrefetchOutcome) {
-        if case .responseError(reason: .unexpectedContent)? = outcome.error {
-            return state.withLock { $0.counts.changed += 1 }
-        }
-        guard case .success(let source) = outcome.item.source else {
-            return state.withLock { $0.hasUnreadable = true }
-        }
-        switch outcome.ending {
-        case .skipped(let files):
-            if let file = files.first { note(source, file.entry.originalContent, isOfOrigin: true) }
-        case .retrieved(let results):
-            // All images of an item have one original: the first that succeeds says what it is.
-            for case .success(let image) in results.lazy.map(\.image) { return note(image) }
-        case .failed, .notTried: break
+    /// What is known of the original of an image.
+    private struct Finding {
+        /// The URL in the lock.
+        let name: String
+        /// Nil if it is not known.
+        let image: ImageLock.Image?
+        /// Whether it is what the origin has now.
+        let isOfOrigin: Bool
+    }
+
+    private func finding(_ source: Source, _ original: (digest: Digest, bytes: Int64?)?, isOfOrigin: Bool) -> Finding? {
+        name(of: source).map { name in
+            Finding(
+                name: name, image: original.map { ImageLock.Image(hash: ContentHash($0.digest), bytes: $0.bytes) },
+                isOfOrigin: isOfOrigin)
         }
     }
 
-    /// Notes an image that was retrieved.
-    public func note(_ result: RetrieveImageResult) {
+    private func finding(_ result: RetrieveImageResult) -> Finding? {
         let isAlternative = name(of: result.source) != name(of: result.originalSource)
         let isOld = mode == .updating && result.way == .stale
-        note(result.originalSource, result.original, isOfOrigin: !isAlternative && !isOld)
+        return finding(result.originalSource, result.original, isOfOrigin: !isAlternative && !isOld)
     }
 
-    private func note(_ source: Source, _ original: (digest: Digest, bytes: Int64?)?, isOfOrigin: Bool) {
-        guard let name = name(of: source) else { return }
-        // An image that a frozen lock lacks has failed before.
-        if mode == .frozen { return state.withLock { $0.counts.asLocked += 1 } }
-        let row = lock.row(of: name)
-        // A pin has been compared already.
-        if let row, mode != .updating {
-            return state.withLock { state in
+    /// What the first image that the item has says of its original, which all of them have in common.
+    private func finding(_ outcome: PrefetchOutcome) -> Finding? {
+        guard case .success(let source) = outcome.item.source else { return nil }
+        switch outcome.ending {
+        case .skipped(let files):
+            return files.first.flatMap { finding(source, $0.entry.originalContent, isOfOrigin: true) }
+        case .retrieved(let results):
+            for case .success(let image) in results.lazy.map(\.image) { return finding(image) }
+            return nil
+        case .failed, .notTried: return nil
+        }
+    }
+
+    /// Notes the first image of a URL in this run, and returns the error of any other one, whatever the lock of before
+    /// said. An image that had a pin has been compared already. Has no effect on an image that is noted.
+    private func mismatch(_ finding: Finding) -> KingfisherError? {
+        let row = lock.row(of: finding.name)
+        if mode == .frozen || mode == .adding && row != nil { return nil }
+        guard finding.isOfOrigin, let image = finding.image else { return nil }
+        let locked = row.map(lock.image)
+        return state.withLock { state in
+            var first = state.changes[finding.name]?.image
+            if first == nil, let row, state.confirmed.contains(row) { first = locked }
+            if let first {
+                if first.hash == image.hash { return nil }
+                return Conflict(url: finding.name, locked: first, found: image).error
+            }
+            if let row, locked?.hash == image.hash {
+                state.confirmed.insert(row)
+            } else {
+                state.changes[finding.name] = mode == .updating ? .replace(image) : .add(image)
+                if row == nil { state.counts.new += 1 } else { state.counts.changed += 1 }
+            }
+            return nil
+        }
+    }
+
+    /// Counts an image that ``mismatch(_:)`` has noted.
+    private func count(_ finding: Finding) {
+        let locked = lock.row(of: finding.name).map(lock.image)
+        state.withLock { state in
+            if mode == .frozen || mode == .adding && locked != nil {
                 state.counts.asLocked += 1
                 // Another run that prunes may drop it meanwhile.
-                if prunes { state.changes[name] = .add(lock.image(row)) }
+                if prunes, mode == .adding, let locked { state.changes[finding.name] = .add(locked) }
+            } else if !finding.isOfOrigin {
+                state.counts.notLocked += 1
+            } else if let locked, locked.hash == finding.image?.hash {
+                state.counts.asLocked += 1
             }
         }
-        guard isOfOrigin else { return state.withLock { $0.counts.notLocked += 1 } }
-        let locked = row.map(lock.image)
-        guard let original = original.map({ ImageLock.Image(hash: ContentHash($0.digest), bytes: $0.bytes) }) else {
-            return
+    }
+
+    /// Notes the image of an item, and returns the outcome: a failure with `unexpectedContent` (2011) if an earlier item
+    /// of the URL had another image. Further calls have no effect.
+    func checked(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
+        guard let error = finding(outcome).flatMap(mismatch) else { return outcome }
+        return PrefetchOutcome(
+            item: outcome.item, ending: .failed(error), attempts: outcome.attempts, isPinned: outcome.isPinned,
+            steps: outcome.steps)
+    }
+
+    /// Counts the end of an item. Returns the outcome as ``checked(_:)`` does.
+    func counted(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
+        let outcome = checked(outcome)
+        if case .responseError(reason: .unexpectedContent)? = outcome.error {
+            state.withLock { $0.counts.changed += 1 }
+        } else if case .failure = outcome.item.source {
+            state.withLock { $0.hasUnreadable = true }
+        } else if let finding = finding(outcome) {
+            count(finding)
         }
-        state.withLock { state in
-            if let locked {
-                let isSame = locked.hash == original.hash
-                if isSame { state.counts.asLocked += 1 } else { state.counts.changed += 1 }
-                if !isSame { state.changes[name] = .replace(original) }
-            } else if case .add(let first) = state.changes[name] {
-                if first.hash == original.hash { return }
-                state.counts.changed += 1
-                state.conflicts.append(Conflict(url: name, locked: first, found: original))
-            } else {
-                let change = mode == .updating ? ImageLock.Change.replace(original) : .add(original)
-                if state.changes.updateValue(change, forKey: name) == nil { state.counts.new += 1 }
-            }
+        return outcome
+    }
+
+    /// Notes an image that was retrieved. Returns `unexpectedContent` (2011) if this run has noted another one of its URL.
+    @discardableResult
+    public func note(_ result: RetrieveImageResult) -> KingfisherError? {
+        guard let finding = finding(result) else { return nil }
+        if let error = mismatch(finding) {
+            state.withLock { $0.counts.changed += 1 }
+            return error
         }
+        count(finding)
+        return nil
     }
 
     /// A line that the run replaces.
@@ -212,10 +266,11 @@ public final class LockedRun: Sendable {
     }
 
     /// Writes the changes. With `isWhole`, the run has named all of its images, so that others may be pruned unless there is
-    /// a ``pruningObstacle``. Returns the images that are not those that the lock has by now. Throws `outputFailed` (4002).
-    /// Blocks.
+    /// a ``pruningObstacle``. Returns the images that are not those that another run has locked meanwhile. Throws
+    /// `outputFailed` (4002). Blocks.
     public func finish(isWhole: Bool) throws(KingfisherError) -> [Conflict] {
         if mode == .frozen { return [] }
+        var conflicts: [Conflict] = []
         let drops = prunes && isWhole && pruningObstacle == nil
         let (changes, named) = state.withLock { state in
             if drops { state.counts.pruned = state.named.count { !$0 } }
@@ -231,12 +286,12 @@ public final class LockedRun: Sendable {
             state.withLock { state in
                 for (url, locked) in others where lock.row(of: url) == nil {
                     guard case .add(let found) = changes[url] else { continue }
-                    state.conflicts.append(Conflict(url: url, locked: locked, found: found))
+                    conflicts.append(Conflict(url: url, locked: locked, found: found))
                     state.counts.new -= 1
                     state.counts.changed += 1
                 }
             }
         }
-        return state.withLock { $0.conflicts }.sorted { $0.url < $1.url }
+        return conflicts.sorted { $0.url < $1.url }
     }
 }

@@ -11,6 +11,12 @@ extension ImageLock {
         case add(Image)
         /// The image takes the place of the one that is locked, or is added.
         case replace(Image)
+
+        package var image: Image {
+            switch self {
+            case .add(let image), .replace(let image): image
+            }
+        }
     }
 
     /// Returns the content of a lock with changes by URL, sorted, and without the URLs that `keeps` refuses. Comments stay
@@ -52,11 +58,7 @@ extension ImageLock {
                 if change != nil || keeps(name) { lines.append(written) }
             }
         }
-        for (url, change) in rest {
-            switch change {
-            case .add(let image), .replace(let image): lines.append(Written(url: url, line: line(url, image)))
-            }
-        }
+        for (url, change) in rest { lines.append(Written(url: url, line: line(url, change.image))) }
         lines.sort { $0.url.utf8.lexicographicallyPrecedes($1.url.utf8) }
         if !hasHeader, let ignoredParameters { head.append(ignoring + ignoredParameters) }
         let all = [firstLine] + head + lines.flatMap { $0.comments + [$0.line] } + comments
