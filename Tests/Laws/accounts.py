@@ -148,6 +148,8 @@ def requests(seen, run):
     if case.get("url") == "redirect-other" and case.get("tls") == "required" and says(
             "Faults", "A reset, an end or silence within the handshake; a reset within the body | Retried"):
         most += retries  # A server that wants a certificate may close before its alert is read.
+    if most == 1 and "--proxy" in case and "tls" in case:
+        most += retries  # The proxy refuses a tunnel with 502.
     is_kept = any(row["status"] != "failed" for row in run.rows) and not may_ask(case)
     if case.get("end") == "twice" and (fails != "ok" or not is_kept) and says(
             "UsingTheCache", "that want the same missing image make one request"):
