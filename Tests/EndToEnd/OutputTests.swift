@@ -343,12 +343,16 @@ extension EndToEnd {
             "An option never overwrites what its run reads",
             arguments: [
                 ["--cookie-jar", "list"], ["--failures", "m.png", "--alternative", "m.png"],
-                ["--results", "m.csv", "-p", "watermark:m.csv"], ["--failures", "m.png", "--on-failure", "./m.png"],
+                ["--results", "m.csv", "-p", "watermark:m.csv"],
+                ["--failures", "m.png", "--alternative", "file:///HOME/m.png"],
+                ["--failures", "m.png", "--on-failure", "./m.png"],
             ])
         func inputs(options: [String]) async throws {
             try kf.home.write("list", server.url("png/grey.png") + "\n")
             for name in ["m.png", "m.csv"] { try kf.home.write(name, FixturesDirectory.named("png/rgba.png").data) }
-            let run = try await kf.run(["prefetch", "list", "-P", "out", "--create-dirs"] + options)
+            let home = kf.home.url.path.dropFirst()
+            let words = options.map { $0.replacingOccurrences(of: "HOME", with: home) }
+            let run = try await kf.run(["prefetch", "list", "-P", "out", "--create-dirs"] + words)
             #expect(run.status == 2, "\(run)")
             #expect(try kf.text("list").contains("grey.png") && kf.contents("m.png") == kf.contents("m.csv"))
         }

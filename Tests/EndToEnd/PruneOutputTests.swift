@@ -42,7 +42,7 @@ extension EndToEnd {
             #expect(again.status == 1 && files == ["a.jpg", "b.jpg"], "\(again)")
         }
 
-        @Test("An image that fails under another signature, user or content keeps its copy of before")
+        @Test("A failed image keeps its copy although its signature, user or content changed")
         func failedAnew() async throws {
             let list = kf.home.path("list").path
             let address = server.url("a.jpg").dropFirst("http://".count)

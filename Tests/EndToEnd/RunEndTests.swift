@@ -57,7 +57,7 @@ extension EndToEnd {
             #expect(all.errors.contains("0 fetched (0 B), 60 cached"), "\(all)")
         }
 
-        @Test("A signal ends a run whose output nobody takes")
+        @Test("A signal ends a run whose output is blocked")
         func blocked() async throws {
             let server = try FaultServer { [png] _ in [.reply(body: png)] }
             try kf.home.write("list.txt", server.url("/a.png") + "\n")

@@ -139,6 +139,7 @@ extension Options {
     static let baseURL = Option<RequestURL?>(
         "base-url", .lists, value: "URL",
         .one("an http or https URL without a password") { text in
+            // The message for any other text is the expectation above.
             guard let url = try? RequestURL(text), url.credentials == nil else { return nil }
             return url
         },

@@ -279,8 +279,8 @@ struct ParsedArguments: Sendable {
 
     func setting(of option: OptionSpec) -> Setting? { settings[option.name] }
 
-    /// The files that the operands and the options name, for reading or writing, and that of the configuration.
-    var files: [String] { operands + optionFiles.map(\.path) + [file?.path].compactMap(\.self) }
+    /// The files that the options name, for reading or writing, and that of the configuration.
+    var files: [String] { optionFiles.map(\.path) + [file?.path].compactMap(\.self) }
 
     private var optionFiles: [(option: OptionSpec, path: String)] {
         options.flatMap { option -> [(OptionSpec, String)] in

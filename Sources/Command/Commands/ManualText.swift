@@ -9,9 +9,9 @@ enum ManualText {
             + "the order of the sources. A source that begins with a dash must follow --.",
         "After the first SIGINT or SIGTERM prefetch starts nothing new, and finishes the downloads that are running. "
             + "After --grace it cuts them off and keeps what can be resumed; then it has 5 s to write. The second ends the "
-            + "process at once. fetch ends within a second of the first, whatever the number of "
-            + "its sources, and keeps partial downloads for the next run. When the reader of standard output closes it, kf "
-            + "ends: quietly, unless files that it was to write are left, which it counts.",
+            + "process at once. fetch ends within a second of the first, whatever the number of its sources, and keeps "
+            + "partial downloads for the next run. When the reader of standard output closes it, kf ends: quietly, unless "
+            + "files that it was to write are left, which it counts.",
         "The umask sets the mode of written images. A new report or --failures file is readable by its owner only, since "
             + "URLs may hold secrets. A file that is replaced keeps its mode. Messages, listings and JSON escape control "
             + "characters, direction marks and invisible characters.",

@@ -241,7 +241,7 @@ struct RetrievalSettings: Sendable {
     /// The wait for another process's lock on the cache after a signal or the deadline.
     static let patienceAfterSignal = Duration.seconds(1)
 
-    /// The time after which a signal ends a run that is still writing: its output may be a pipe that nobody reads.
+    /// The longest time from a signal to the end of the run. A full pipe may block the output without limit.
     var patience: DispatchTimeInterval? {
         grace.map { .seconds(Int(min(max(0, $0.components.seconds), 1 << 31)) + Self.secondsToWrite) }
     }

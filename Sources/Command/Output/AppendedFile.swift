@@ -43,8 +43,10 @@ struct AppendedFile: ~Copyable {
         }
     }
 
-    /// Returns whether two paths lead to the same regular file, or to the same new one. `-` is standard input.
-    static func isSameFile(_ path: String, _ other: String) -> Bool {
+    /// Returns whether a path and another one, or a `file:` URL, lead to the same regular file, or to the same new one. `-` is
+    /// standard input.
+    static func isSameFile(_ path: String, _ name: String) -> Bool {
+        let other = LocalFileImageDataProvider.localPath(of: name)
         guard let own = stat(path, followingLinks: true) else {
             return NewFileID(path).map { $0 == NewFileID(other) } ?? false
         }

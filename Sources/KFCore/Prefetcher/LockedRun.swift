@@ -122,7 +122,7 @@ public final class LockedRun: Sendable {
         return mode == .updating ? nil : lock.image(row).hash
     }
 
-    /// What is known of the original of an image.
+    /// The original of an image.
     private struct Finding {
         /// The URL in the lock.
         let name: String
@@ -146,7 +146,7 @@ public final class LockedRun: Sendable {
         return finding(result.originalSource, result.original, isOfOrigin: !isAlternative && !isOld)
     }
 
-    /// What the first image that the item has says of its original, which all of them have in common.
+    /// Returns the original of the item's first successful image. All images of an item have the same original.
     private func finding(_ outcome: PrefetchOutcome) -> Finding? {
         guard case .success(let source) = outcome.item.source else { return nil }
         switch outcome.ending {
