@@ -157,11 +157,12 @@ extension EndToEnd {
 
         @Test("A wait is announced for an image that waits, not for one that fails")
         func laterWait() async throws {
-            let busy = [FaultStep.reply("429 Wait", headers: ["Retry-After: 6"])]
+            let busy = [FaultStep.reply("429 Wait", headers: ["Retry-After: 3"])]
             let server = try FaultServer.answering(first: busy) { [png] _ in [.reply(body: png)] }
             let urls = ["/a.png", "/b.png"].map { server.url($0) }
-            let result = try await kf.run(["fetch", "-j", "1", "--max-time", "5s", "--json"] + urls)
-            #expect(try result.items().map(\.status) == ["failed", "fetched"], "\(result)")
+            let result = try await kf.run(["fetch", "-j", "1", "--max-time", "2s", "--json"] + urls)
+            // Either may be asked first.
+            #expect(try result.items().map(\.status).sorted() == ["failed", "fetched"], "\(result)")
             #expect(result.errorLines.count { $0.contains("kf: waiting") } == 1, "\(result)")
         }
 
